@@ -1,0 +1,74 @@
+//! The one error type: what kind it is, what happened, and what to do about it.
+
+use serde::Serialize;
+
+/// Result with [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, in a form that a program can match on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "name")]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// No GPU adapter could be had.
+    NoAdapter,
+    /// The GPU device went away; everything on it is gone.
+    DeviceLost,
+    /// The GPU reported an error that no call returned.
+    Gpu,
+    /// The work needs more than the engine, or this crate, offers.
+    LimitExceeded {
+        /// What the work needs.
+        need: u64,
+        /// What there is.
+        have: u64,
+    },
+    /// The device did not answer before the deadline.
+    Timeout,
+    /// An argument, a file or a configuration makes no sense.
+    BadInput,
+    /// The reader asked to stop.
+    Cancelled,
+}
+
+/// An error that says what happened and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{message}{}{hint}", if hint.is_empty() { "" } else { " — " })]
+pub struct Error {
+    /// What kind of failure this is.
+    pub kind: ErrorKind,
+    /// What happened, as one sentence without its full stop.
+    pub message: String,
+    /// What the reader can do about it; may be empty.
+    pub hint: String,
+}
+
+impl Error {
+    /// An error of `kind`.
+    pub fn new(kind: ErrorKind, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: hint.into() }
+    }
+
+    /// An argument, file or configuration that makes no sense.
+    pub fn bad_input(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(ErrorKind::BadInput, message, hint)
+    }
+
+    /// `what` needs `need`, and there is only `have`.
+    pub fn limit(what: &str, need: u64, have: u64, hint: impl Into<String>) -> Self {
+        let message = format!("{what}: needs {need}, the limit is {have}");
+        Self::new(ErrorKind::LimitExceeded { need, have }, message, hint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn display_joins_message_and_hint() {
+        let with = Error::bad_input("The file is empty", "Choose another one");
+        assert_eq!(with.to_string(), "The file is empty — Choose another one");
+        assert_eq!(Error::bad_input("The file is empty", "").to_string(), "The file is empty");
+    }
+}

@@ -1,0 +1,4 @@
+//! hidden-gaussian
+pub mod error;
+pub mod rng;
+pub use error::{Error, ErrorKind, Result};

@@ -1,0 +1,2 @@
+//! Build, serve and test the project.
+fn main() {}
