@@ -1,4 +1,6 @@
 //! hidden-gaussian
+pub mod compute;
 pub mod error;
+pub mod kernels;
 pub mod rng;
 pub use error::{Error, ErrorKind, Result};
