@@ -1,5 +1,6 @@
 //! hidden-gaussian
 pub mod compute;
+pub mod denoiser;
 pub mod error;
 pub mod kernels;
 pub mod rng;
