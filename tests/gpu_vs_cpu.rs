@@ -9,7 +9,7 @@ use hidden_gaussian::compute::{Engine, Program, View};
 use hidden_gaussian::kernels::matmul::{Activation, Keep, Layout, Matmul, Tile};
 use hidden_gaussian::kernels::{
     Sigma, axpby, column_sums, divide_rows, nearest_tile, noise, ode_step, philox_words,
-    row_compare, row_norms, shrink, softmax_tile,
+    row_compare, shrink, softmax_tile,
 };
 use hidden_gaussian::rng::{KNOWN_ANSWERS, Stream};
 
