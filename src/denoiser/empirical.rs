@@ -72,6 +72,12 @@ pub struct EmpiricalIn {
 }
 
 impl EmpiricalIn {
+    /// How many images it was placed for.
+    #[must_use]
+    pub const fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// The softmax state of each row: largest logit, Σ w, -, Σ w (logit - largest).
     #[must_use]
     pub const fn state(&self) -> Buffer {
