@@ -1,4 +1,5 @@
 //! hidden-gaussian
+pub mod data;
 pub mod error;
 pub mod rng;
 pub use error::{Error, ErrorKind, Result};
