@@ -1,0 +1,21 @@
+// out[i] = |x_i|^2
+
+struct Params { rows: u32, cols: u32 }
+
+@group(0) @binding(1) var<uniform> p: Params;
+@group(0) @binding(2) var<storage, read> x: array<f32>;
+@group(0) @binding(3) var<storage, read_write> out: array<f32>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    if id.x >= p.rows {
+        return;
+    }
+    let first = base(0u, id.z) + id.x * p.cols;
+    var sum = 0.0;
+    for (var j = 0u; j < p.cols; j++) {
+        let value = x[first + j];
+        sum += value * value;
+    }
+    out[base(1u, id.z) + id.x] = sum;
+}
