@@ -5,10 +5,7 @@ use super::{
     import::{MAX_BYTES, is_picture},
 };
 use crate::error::{Error, Result};
-use miniz_oxide::{
-    deflate::{CompressionLevel, compress_to_vec},
-    inflate::{TINFLStatus, decompress_to_vec_with_limit},
-};
+use miniz_oxide::inflate::{TINFLStatus, decompress_to_vec_with_limit};
 
 /// Unpacks a gzip file of one member.
 pub(super) fn gunzip(bytes: &[u8]) -> Result<Vec<u8>> {
@@ -37,15 +34,6 @@ pub(super) fn gunzip(bytes: &[u8]) -> Result<Vec<u8>> {
     let length = file.u32_le()?;
     check(&data, length, checksum)?;
     Ok(data)
-}
-
-/// Packs into a gzip file.
-pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255];
-    file.extend(compress_to_vec(bytes, CompressionLevel::UberCompression as u8));
-    file.extend(crc32(bytes).to_le_bytes());
-    file.extend((bytes.len() as u32).to_le_bytes());
-    file
 }
 
 /// A file in a zip archive, still packed.
@@ -218,6 +206,15 @@ fn crc32(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use miniz_oxide::deflate::compress_to_vec;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255];
+        file.extend(compress_to_vec(bytes, 9));
+        file.extend(crc32(bytes).to_le_bytes());
+        file.extend((bytes.len() as u32).to_le_bytes());
+        file
+    }
 
     #[test]
     fn crc_of_the_check_string() {

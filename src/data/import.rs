@@ -1,6 +1,6 @@
 //! One entry for all files: finds out what a file is and reads it.
 
-use super::{Dataset, Options, archive, bytes::wrong_magic, cifar, idx, npy, packed};
+use super::{Dataset, Options, archive, bytes::wrong_magic, cifar, idx, npy, packed, shipped};
 use crate::error::{Error, Result};
 
 /// Bytes that a file may have or unpack to.
@@ -106,7 +106,7 @@ fn import_plain(name: &str, bytes: &[u8], options: &Options) -> Result<Dataset> 
     check_size(bytes)?;
     match detect(name, bytes) {
         Some(Format::Npy) => npy::import(name, bytes, options),
-        Some(Format::Packed) => packed::import(bytes, options),
+        Some(Format::Packed) => shipped::import(bytes, options),
         Some(Format::Idx) => idx::import(name, bytes, options),
         Some(Format::Cifar) => cifar::import(name, bytes, options),
         Some(Format::Picture) => Err(pictures()),

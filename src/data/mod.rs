@@ -15,6 +15,7 @@ mod import;
 mod npy;
 pub mod packed;
 mod resize;
+mod shipped;
 
 pub use archive::{Entry, zip_entries};
 pub use builder::{Builder, Fit, MAX_SIDE, MAX_VALUES, Options, check_total};

@@ -1,28 +1,38 @@
-//! The format of the sets that are shipped with the page: a header, then a byte to a value.
+//! The file format of the sets that come with the page: small, and one file to a set.
 //!
-//! Little-endian: magic, version, count, height, width, channels, whether the images are patches;
-//! name, source and licence, each as a length and UTF-8; the pixels. The file is gzipped as a whole,
-//! so that it is small on static hosts that don't compress.
+//! Magic, version, then zlib, so that a file is small on hosts that don't compress. Inside, all
+//! numbers little-endian `u32`: count, height, width, channels, whether the images are patches;
+//! name, source and licence, each as length and UTF-8; a byte to a value.
+//!
+//! The build includes this file on its own, to write what the page reads: it uses nothing else of
+//! the crate.
 
-use super::{
-    About, Builder, Dataset, Options, Shape, archive,
-    builder::from_bytes,
-    bytes::{Bytes, wrong_magic},
-};
-use crate::error::{Error, Result};
+use miniz_oxide::{deflate::compress_to_vec_zlib, inflate::decompress_to_vec_zlib_with_limit};
 
-pub(super) const MAGIC: &[u8] = b"HGIMAGES";
-const VERSION: u32 = 1;
+/// How files begin.
+pub const MAGIC: &[u8] = b"HGIMAGES";
+const VERSION: u8 = 1;
+const MAX_BYTES: usize = 1 << 27;
 
-/// A set to be packed.
-#[derive(Debug, Clone)]
+/// A packed set.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packed {
-    /// Name, source and licence; the note is not kept.
-    pub about: About,
-    /// Shape of one image.
-    pub shape: Shape,
-    /// The images are patches cut from larger pictures. A smaller size of them is their middle, not
-    /// a smaller picture of them, and each one's mean is removed.
+    /// Its name.
+    pub name: String,
+    /// Where it comes from.
+    pub source: String,
+    /// Under which licence.
+    pub licence: String,
+    /// Number of images.
+    pub count: usize,
+    /// Pixels from top to bottom.
+    pub height: usize,
+    /// Pixels from left to right.
+    pub width: usize,
+    /// Values of a pixel.
+    pub channels: usize,
+    /// The images are patches of larger pictures: a smaller size of one is its middle, not a smaller
+    /// picture of it, and its own mean is removed.
     pub patches: bool,
     /// The images, one after the other.
     pub pixels: Vec<u8>,
@@ -31,76 +41,61 @@ pub struct Packed {
 impl Packed {
     /// The file.
     #[must_use]
-    pub fn to_file(&self) -> Vec<u8> {
-        let Shape { height, width, channels } = self.shape;
-        let count = self.pixels.len() / self.shape.dim().max(1);
+    pub fn encode(&self) -> Vec<u8> {
+        let numbers = [self.count, self.height, self.width, self.channels, self.patches.into()];
+        let mut content = Vec::new();
+        for number in numbers {
+            content.extend((number as u32).to_le_bytes());
+        }
+        for text in [&self.name, &self.source, &self.licence] {
+            content.extend((text.len() as u32).to_le_bytes());
+            content.extend(text.as_bytes());
+        }
+        content.extend(&self.pixels);
         let mut file = MAGIC.to_vec();
-        let number = |n: usize, file: &mut Vec<u8>| file.extend((n as u32).to_le_bytes());
-        for n in [VERSION as usize, count, height, width, channels, self.patches.into()] {
-            number(n, &mut file);
+        file.push(VERSION);
+        // The tightest level: it is written once and sent often.
+        file.extend(compress_to_vec_zlib(&content, 10));
+        file
+    }
+
+    /// Reads a file, or says what is wrong with it.
+    pub fn decode(file: &[u8]) -> Result<Self, &'static str> {
+        let packed = match file.strip_prefix(MAGIC) {
+            Some([VERSION, packed @ ..]) => packed,
+            Some([_, ..]) => return Err("was packed for another version of this program"),
+            _ => return Err("is no packed set"),
+        };
+        let content = decompress_to_vec_zlib_with_limit(packed, MAX_BYTES)
+            .map_err(|_| "is damaged or ends early")?;
+        Self::parse(&content).ok_or("contradicts itself")
+    }
+
+    fn parse(mut content: &[u8]) -> Option<Self> {
+        let mut numbers = [0; 5];
+        for number in &mut numbers {
+            *number = read_number(&mut content)?;
         }
-        for text in [&self.about.name, &self.about.source, &self.about.licence] {
-            number(text.len(), &mut file);
-            file.extend(text.as_bytes());
+        let mut texts = [const { String::new() }; 3];
+        for text in &mut texts {
+            let length = read_number(&mut content)?;
+            let (bytes, rest) = content.split_at_checked(length)?;
+            *text = String::from_utf8(bytes.to_vec()).ok()?;
+            content = rest;
         }
-        file.extend(&self.pixels);
-        archive::gzip(&file)
+        let [count, height, width, channels, patches] = numbers;
+        let [name, source, licence] = texts;
+        let values = count.checked_mul(height)?.checked_mul(width)?.checked_mul(channels)?;
+        if values == 0 || values != content.len() {
+            return None;
+        }
+        let (patches, pixels) = (patches != 0, content.to_vec());
+        Some(Self { name, source, licence, count, height, width, channels, patches, pixels })
     }
 }
 
-pub(super) fn import(bytes: &[u8], options: &Options) -> Result<Dataset> {
-    let mut file = Bytes(bytes);
-    if file.take(MAGIC.len())? != MAGIC {
-        return Err(wrong_magic("packed"));
-    }
-    let version = file.u32_le()?;
-    if version != VERSION {
-        return Err(Error::bad_input(
-            format!("The packed set has version {version}, and this is a program for {VERSION}"),
-            "Reload the page, or run `cargo xtask build` again",
-        ));
-    }
-    let mut number = || file.u32_le().map(|n| n as usize);
-    let count = number()?;
-    let shape = Shape { height: number()?, width: number()?, channels: number()? };
-    let patches = number()? != 0;
-    let mut text = || -> Result<String> {
-        let length = file.u32_le()? as usize;
-        Ok(String::from_utf8_lossy(file.take(length)?).into_owned())
-    };
-    let about = About { name: text()?, source: text()?, licence: text()?, note: String::new() };
-    let pixels = file.rest(&[count, shape.height, shape.width, shape.channels])?;
-
-    let mut builder = Builder::new("", options);
-    builder.about = about;
-    let mut patch = Vec::new();
-    for i in builder.choose(count) {
-        let image = &pixels[i * shape.dim()..(i + 1) * shape.dim()];
-        if patches {
-            let shape = cut(image, shape, options.size, &mut patch);
-            let width = shape.width * shape.channels;
-            builder.push(shape, &mut |y, row| row.copy_from_slice(&patch[y * width..][..width]))?;
-        } else {
-            let width = shape.width * shape.channels;
-            builder.push(shape, &mut |y, row| from_bytes(&image[y * width..], row))?;
-        }
-    }
-    builder.finish()
-}
-
-/// Writes the middle of an image, at most `size` wide and high, without its mean to `patch`.
-fn cut(image: &[u8], shape: Shape, size: Option<usize>, patch: &mut Vec<f32>) -> Shape {
-    let size = size.unwrap_or(usize::MAX);
-    let (height, width) = (shape.height.min(size), shape.width.min(size));
-    let (top, left) = ((shape.height - height) / 2, (shape.width - width) / 2);
-    patch.clear();
-    for row in image.chunks_exact(shape.width * shape.channels).skip(top).take(height) {
-        let bytes = &row[left * shape.channels..(left + width) * shape.channels];
-        patch.extend(bytes.iter().map(|&byte| f32::from(byte) / 127.5 - 1.0));
-    }
-    let mean = patch.iter().sum::<f32>() / patch.len() as f32;
-    for value in patch {
-        *value = (*value - mean).clamp(-1.0, 1.0);
-    }
-    Shape { height, width, ..shape }
+fn read_number(content: &mut &[u8]) -> Option<usize> {
+    let (bytes, rest) = content.split_first_chunk()?;
+    *content = rest;
+    Some(u32::from_le_bytes(*bytes) as usize)
 }
