@@ -8,8 +8,8 @@ use hidden_gaussian::Result;
 use hidden_gaussian::compute::{Engine, Program, View};
 use hidden_gaussian::kernels::matmul::{Activation, Keep, Layout, Matmul, Tile};
 use hidden_gaussian::kernels::{
-    Sigma, axpby, column_sums, nearest_tile, noise, ode_step, philox_words, row_compare, row_norms,
-    shrink, softmax_tile,
+    Sigma, axpby, column_sums, divide_rows, nearest_tile, noise, ode_step, philox_words,
+    row_compare, shrink, softmax_tile,
 };
 use hidden_gaussian::rng::{KNOWN_ANSWERS, Stream};
 
@@ -101,14 +101,6 @@ fn row_stages_on_odd_shapes() {
             let y = random(2, 2 * len);
             let case = |name: &str| format!("{name} {rows}×{cols}");
             failures.compare(
-                case("row_norms"),
-                &gpu,
-                2,
-                std::slice::from_ref(&x),
-                &[len, rows],
-                |p, v| row_norms::record(p, v[0], v[1], shape),
-            );
-            failures.compare(
                 case("column_sums"),
                 &gpu,
                 2,
@@ -141,6 +133,14 @@ fn row_stages_on_odd_shapes() {
                 &inputs,
                 &[len, len, 2 * rows, 4 * rows],
                 |p, v| row_compare::record_picked(p, [v[0], v[1], v[2], v[3]], [rows, cols, rows]),
+            );
+            failures.compare(
+                case("divide_rows"),
+                &gpu,
+                2,
+                &[random(7, 4 * rows), x.clone()],
+                &[4 * rows, len],
+                |p, v| divide_rows::record(p, v[0].at(1), 4, v[1], shape),
             );
             let lambda: Vec<f32> = random(3, cols).iter().map(|v| v.max(0.0)).collect();
             let sigma: Vec<f32> = random(4, rows).iter().map(|v| v.exp()).collect();

@@ -60,10 +60,16 @@ impl Engine {
 
     /// Makes everything that running will need: buffers, pipelines, bind groups.
     pub async fn load(&self, program: Program) -> Result<Loaded> {
-        Ok(match self {
+        let mut loaded = match self {
             Self::Cpu => Loaded::Cpu(CpuProgram::new(program)),
             Self::Gpu(gpu) => Loaded::Gpu(GpuProgram::new(gpu, program).await?),
-        })
+        };
+        let initial = |info: &BufferInfo| info.initial.clone().map(|data| (info.buffer, data));
+        let contents: Vec<_> = loaded.program().buffers().iter().filter_map(initial).collect();
+        for (buffer, data) in contents {
+            loaded.upload(buffer, &data)?;
+        }
+        Ok(loaded)
     }
 }
 

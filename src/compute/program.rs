@@ -10,6 +10,8 @@
 //! * **Shared is read-only.** [`Scope::Shared`] buffers (data sets, schedules) are written by upload
 //!   alone.
 
+use std::sync::Arc;
+
 use bytemuck::Pod;
 
 use crate::error::{Error, Result};
@@ -137,6 +139,8 @@ pub struct BufferInfo {
     pub name: String,
     /// The handle.
     pub buffer: Buffer,
+    /// What it holds when the program is loaded, all members in order; zeros if nothing.
+    pub initial: Option<Arc<[f32]>>,
 }
 
 /// A binding of a stage: `extent` elements from the view on.
@@ -259,7 +263,37 @@ impl Program {
             ));
         }
         let buffer = Buffer { id: self.buffers.len(), len, scope };
-        self.buffers.push(BufferInfo { name, buffer });
+        self.buffers.push(BufferInfo { name, buffer, initial: None });
+        Ok(buffer)
+    }
+
+    /// A buffer for each member that begins with `data`, all members in order.
+    pub fn buffer_with(&mut self, name: impl Into<String>, data: Vec<f32>) -> Result<Buffer> {
+        let name = name.into();
+        if !data.len().is_multiple_of(self.members) {
+            return Err(Error::bad_input(
+                format!(
+                    "{} values of “{name}” do not divide among {} members",
+                    data.len(),
+                    self.members
+                ),
+                "",
+            ));
+        }
+        let buffer = self.add(name, data.len() / self.members, Scope::Member)?;
+        self.buffers[buffer.id].initial = Some(data.into());
+        Ok(buffer)
+    }
+
+    /// A shared buffer that holds `data`. The same allocation gives the same buffer, however often
+    /// it is asked for.
+    pub fn constant(&mut self, name: impl Into<String>, data: &Arc<[f32]>) -> Result<Buffer> {
+        let same = |info: &&BufferInfo| info.initial.as_ref().is_some_and(|d| Arc::ptr_eq(d, data));
+        if let Some(info) = self.buffers.iter().find(same) {
+            return Ok(info.buffer);
+        }
+        let buffer = self.add(name.into(), data.len(), Scope::Shared)?;
+        self.buffers[buffer.id].initial = Some(Arc::clone(data));
         Ok(buffer)
     }
 

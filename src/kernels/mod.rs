@@ -5,13 +5,13 @@
 
 pub mod axpby;
 pub mod column_sums;
+pub mod divide_rows;
 pub mod matmul;
 pub mod nearest_tile;
 pub mod noise;
 pub mod ode_step;
 pub mod philox_words;
 pub mod row_compare;
-pub mod row_norms;
 pub mod shrink;
 pub mod softmax_tile;
 
@@ -21,13 +21,13 @@ use crate::compute::{Kernel, MAX_BINDINGS, View};
 pub static ALL: &[&Kernel] = &[
     &axpby::KERNEL,
     &column_sums::KERNEL,
+    &divide_rows::KERNEL,
     &matmul::KERNEL,
     &nearest_tile::KERNEL,
     &noise::KERNEL,
     &ode_step::KERNEL,
     &philox_words::KERNEL,
     &row_compare::KERNEL,
-    &row_norms::KERNEL,
     &shrink::KERNEL,
     &softmax_tile::KERNEL,
 ];
