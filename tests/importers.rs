@@ -262,11 +262,11 @@ fn empty_files() {
 #[test]
 fn wrong_magic() {
     let text = b"This is a letter to a friend, and nothing else.";
-    assert!(bad_input("a.npy", text).contains("no .npy file"));
-    assert!(bad_input("train-images-idx3-ubyte", text).contains("no IDX file"));
-    assert!(bad_input("data_batch_1.bin", text).contains("no CIFAR-10 file"));
+    assert!(bad_input("a.npy", text).contains("look like a .npy file"));
+    assert!(bad_input("train-images-idx3-ubyte", text).contains("look like an IDX file"));
+    assert!(bad_input("data_batch_1.bin", text).contains("look like a CIFAR-10 batch"));
     assert!(bad_input("a.npz", text).contains("directory is missing"));
-    assert!(bad_input("letter.txt", text).contains("no known file"));
+    assert!(bad_input("letter.txt", text).contains("look like any kind"));
     let mut tar = vec![0; 512];
     tar[257..262].copy_from_slice(b"ustar");
     assert!(bad_input("cifar.tar.gz", &gzip(&tar)).contains("tar archive"));
