@@ -4,8 +4,8 @@
 //! counter, and it is drawn by plain `f32` arithmetic (no `exp` or `sin` of the platform), so every
 //! machine draws the same bits.
 //!
-//! The spread of the parameters keeps brightness from swamping everything else: at 12×12, 15
-//! principal components hold 90 % of the variance and 46 hold 99 %.
+//! The spread of the parameters keeps brightness from swamping everything else: at 12×12, about 15
+//! principal components hold 90 % of the variance and about 46 hold 99 %.
 
 use super::{About, Dataset, Shape, check_total};
 use crate::{
