@@ -5,4 +5,5 @@ pub mod error;
 pub mod kernels;
 pub mod model;
 pub mod rng;
+pub mod train;
 pub use error::{Error, ErrorKind, Result};

@@ -3,8 +3,12 @@
 //! Each file holds the stage's parameters, a `record` function that turns shapes into a dispatch,
 //! and the CPU twin, which takes its bindings in the order of the WGSL.
 
+pub mod adam;
 pub mod axpby;
+pub mod batch_draw;
+pub mod batch_noise;
 pub mod column_sums;
+pub mod denoising_loss;
 pub mod divide_rows;
 pub mod matmul;
 pub mod nearest_tile;
@@ -13,6 +17,7 @@ pub mod noise_features;
 pub mod norm_film_silu;
 pub mod norm_film_silu_backward;
 pub mod ode_step;
+pub mod pace;
 pub mod philox_words;
 pub mod precondition_input;
 pub mod precondition_output;
@@ -21,13 +26,18 @@ pub mod shrink;
 pub mod silu;
 pub mod silu_backward;
 pub mod softmax_tile;
+pub mod square_sums;
 
 use crate::compute::{Kernel, MAX_BINDINGS, View};
 
 /// All kernels, for tests that hold every one of them to the same rules.
 pub static ALL: &[&Kernel] = &[
+    &adam::KERNEL,
     &axpby::KERNEL,
+    &batch_draw::KERNEL,
+    &batch_noise::KERNEL,
     &column_sums::KERNEL,
+    &denoising_loss::KERNEL,
     &divide_rows::KERNEL,
     &matmul::KERNEL,
     &nearest_tile::KERNEL,
@@ -36,6 +46,7 @@ pub static ALL: &[&Kernel] = &[
     &norm_film_silu::KERNEL,
     &norm_film_silu_backward::KERNEL,
     &ode_step::KERNEL,
+    &pace::KERNEL,
     &philox_words::KERNEL,
     &precondition_input::KERNEL,
     &precondition_output::KERNEL,
@@ -44,6 +55,7 @@ pub static ALL: &[&Kernel] = &[
     &silu::KERNEL,
     &silu_backward::KERNEL,
     &softmax_tile::KERNEL,
+    &square_sums::KERNEL,
 ];
 
 /// Threads of a one-dimensional workgroup.
