@@ -1,0 +1,9 @@
+//! The exact denoisers, the sampler and the metrics against closed forms, on the CPU engine.
+#![cfg(not(target_arch = "wasm32"))]
+
+mod common;
+
+use common::native;
+use hidden_gaussian::compute::Engine;
+
+common::tests_of!(closed_forms, native, Some(Engine::Cpu));

@@ -1,0 +1,8 @@
+//! The exact denoisers, the sampler and the metrics against closed forms, on the GPU engine.
+#![cfg(not(target_arch = "wasm32"))]
+
+mod common;
+
+use common::native;
+
+common::tests_of!(closed_forms, native, common::gpu());
