@@ -2,9 +2,8 @@
 #![cfg(not(target_arch = "wasm32"))]
 
 mod common;
-mod training_cases;
 
-use common::random;
+use common::{native, random, training};
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::denoiser::{Denoiser, Gaussian, TrainingSets};
 use hidden_gaussian::kernels::Sigma;
@@ -12,20 +11,7 @@ use hidden_gaussian::model::Architecture;
 use hidden_gaussian::train::{Checkpoint, Config, Plan, Session};
 use pollster::block_on;
 
-#[test]
-fn resuming_is_bit_exact() {
-    training_cases::resuming_is_bit_exact(&Engine::Cpu);
-}
-
-#[test]
-fn members_do_not_leak() {
-    training_cases::members_do_not_leak(&Engine::Cpu);
-}
-
-#[test]
-fn divergence_stays_with_its_member() {
-    training_cases::divergence_stays_with_its_member(&Engine::Cpu);
-}
+common::tests_of!(training, native, Some(Engine::Cpu));
 
 /// Trains as `config` says and returns what the network and `other` then make of noisy images:
 /// `denoise(images, σ)`.
@@ -124,7 +110,7 @@ fn one_image_is_returned() {
 
 #[test]
 fn bad_configurations_are_refused() {
-    let (good, sets) = training_cases::odd();
+    let (good, sets) = training::odd();
     let bad = [
         Config { batch: 0, ..good.clone() },
         Config { rate: f32::NAN, ..good.clone() },
@@ -141,8 +127,8 @@ fn bad_configurations_are_refused() {
 
 #[test]
 fn bad_checkpoints_are_refused() {
-    let (config, sets) = training_cases::odd();
-    let mut session = training_cases::session(&Engine::Cpu, &config, &sets);
+    let (config, sets) = training::odd();
+    let mut session = block_on(training::session(&Engine::Cpu, &config, &sets));
     session.step(2).unwrap();
     let good = block_on(session.snapshot()).unwrap();
     let bytes = good.to_bytes().unwrap();
@@ -154,9 +140,9 @@ fn bad_checkpoints_are_refused() {
     long_header[..8].copy_from_slice(&u64::MAX.to_le_bytes());
     assert!(Checkpoint::from_bytes(&long_header).is_err());
     let other = Config { rate: 1e-3, ..config.clone() };
-    let mut other = training_cases::session(&Engine::Cpu, &other, &sets);
+    let mut other = block_on(training::session(&Engine::Cpu, &other, &sets));
     assert!(other.restore(&good).is_err());
     let images: Vec<f32> = sets.pool().iter().map(|v| v + 1.0).collect();
     let others = TrainingSets::new(images, sets.dim(), sets.ranges().to_vec()).unwrap();
-    assert!(training_cases::session(&Engine::Cpu, &config, &others).restore(&good).is_err());
+    assert!(block_on(training::session(&Engine::Cpu, &config, &others)).restore(&good).is_err());
 }

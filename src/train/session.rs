@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use web_time::Instant;
 
 use super::{Checkpoint, Config};
 use crate::compute::{Buffer, Engine, Loaded, Program, Routine};
@@ -181,21 +182,21 @@ pub struct Report {
 /// measurement; time between a report and the next step is a pause and does not count.
 #[derive(Debug, Default)]
 struct Speed {
-    since: Option<f64>,
+    since: Option<Instant>,
     steps: u32,
     per_second: f64,
 }
 
 impl Speed {
     fn begin(&mut self, steps: u32) {
-        self.since.get_or_insert_with(seconds);
+        self.since.get_or_insert_with(Instant::now);
         self.steps += steps;
     }
 
     fn end(&mut self) -> f64 {
         if let Some(since) = self.since.take() {
             // A step that took no measurable time says nothing.
-            let elapsed = seconds() - since;
+            let elapsed = since.elapsed().as_secs_f64();
             if elapsed > 0.0 {
                 self.per_second = f64::from(self.steps) / elapsed;
             }
@@ -203,19 +204,6 @@ impl Speed {
         }
         self.per_second
     }
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-fn seconds() -> f64 {
-    use std::sync::LazyLock;
-    use std::time::Instant;
-    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    START.elapsed().as_secs_f64()
-}
-
-#[cfg(target_arch = "wasm32")]
-fn seconds() -> f64 {
-    js_sys::Date::now() * 1e-3
 }
 
 /// A training run on an engine. It runs while `step` is called and pauses while it is not.
