@@ -4,6 +4,8 @@
 
 pub mod closed_forms;
 pub mod stages;
+pub mod training;
+pub mod training_stages;
 
 use hidden_gaussian::Result;
 use hidden_gaussian::compute::{Engine, Loaded, Program, View};
@@ -96,6 +98,14 @@ macro_rules! tests_of {
         $run! { $engine, stages:
         matmul_on_odd_shapes, row_stages_on_odd_shapes,
         tiles_over_training_images_on_odd_shapes, philox_is_bit_exact }
+    };
+    (training, $run:ident, $engine:expr) => {
+        $run! { $engine, training:
+        resuming_is_bit_exact, members_do_not_leak, divergence_stays_with_its_member }
+    };
+    (training_stages, $run:ident, $engine:expr) => {
+        $run! { $engine, training_stages:
+        stages_on_odd_shapes, the_optimizer_on_odd_lengths, steps_match_the_cpu }
     };
 }
 pub(crate) use tests_of;
