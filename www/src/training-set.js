@@ -3,6 +3,9 @@ import { liveFigure, SETTING, setting, showFailure } from "./figure.js";
 import { count } from "./format.js";
 import { drawGrid, pictureCount } from "./images.js";
 
+/** Below this width, in pixels, the gallery takes two rows. */
+const NARROW = 560;
+
 /**
  * The panel that says what the denoisers were fitted to, and takes the reader's own files: by picker, or dropped
  * anywhere on the page.
@@ -56,7 +59,8 @@ export function trainingSet(root, dropNotice, page) {
     reads: SETTING,
     compute: (values, lane) => lane.call("describe", { setting: setting(values) }),
     draw({ data, n, gallery: pictures }) {
-      drawGrid(gallery, pictures, pictureCount(pictures));
+      const shown = pictureCount(pictures);
+      drawGrid(gallery, pictures, gallery.clientWidth < NARROW ? Math.ceil(shown / 2) : shown);
       const { width, height, channels } = data;
       live.set({
         "data.name": data.name,
