@@ -191,10 +191,8 @@ impl Philox {
     /// The next word.
     pub fn word(&mut self) -> u32 {
         if self.used == 4 {
-            self.words = philox(
-                [self.block as u32, (self.block >> 32) as u32, self.stream, 0],
-                self.key,
-            );
+            self.words =
+                philox([self.block as u32, (self.block >> 32) as u32, self.stream, 0], self.key);
             self.block = self.block.wrapping_add(1);
             self.used = 0;
         }

@@ -1,0 +1,60 @@
+// One tile of a streaming softmax over training images; one thread to a row.
+// State: largest logit, sum of weights, rescaling of what came before, sum of weight * (logit - largest).
+
+struct Params { rows: u32, cols: u32, first: u32, sigma_stride: u32, reset: u32 }
+
+const LOWEST = -3.0e38;
+
+@group(0) @binding(1) var<uniform> p: Params;
+@group(0) @binding(2) var<storage, read> norms: array<f32>;
+@group(0) @binding(3) var<storage, read> sigma: array<f32>;
+@group(0) @binding(4) var<storage, read> range: array<u32>;
+@group(0) @binding(5) var<storage, read_write> s: array<f32>;
+@group(0) @binding(6) var<storage, read_write> state: array<f32>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    if id.x >= p.rows {
+        return;
+    }
+    let r = base(2u, id.z);
+    // The part of the tile that belongs to the member's training set.
+    let begin = min(max(range[r], p.first) - p.first, p.cols);
+    let end = max(min(max(range[r + 1u], p.first) - p.first, p.cols), begin);
+    let width = sigma[base(1u, id.z) + id.x * p.sigma_stride];
+    let tightness = 1.0 / (width * width);
+    let row = base(3u, id.z) + id.x * p.cols;
+    let norm = base(0u, id.z);
+    let at = base(4u, id.z) + 4u * id.x;
+    var before = vec4f(LOWEST, 0.0, 1.0, 0.0);
+    if p.reset == 0u {
+        before = vec4f(state[at], state[at + 1u], 1.0, state[at + 3u]);
+    }
+    var top = before.x;
+    for (var j = begin; j < end; j++) {
+        top = max(top, (s[row + j] - 0.5 * norms[norm + j]) * tightness);
+    }
+    let shift = before.x - top;
+    let scale = select(0.0, exp(max(shift, -87.0)), before.y > 0.0 && shift >= -87.0);
+    var sum = 0.0;
+    var moment = 0.0;
+    for (var j = 0u; j < p.cols; j++) {
+        var weight = 0.0;
+        if j >= begin && j < end {
+            let logit = (s[row + j] - 0.5 * norms[norm + j]) * tightness - top;
+            if logit >= -87.0 {
+                weight = exp(logit);
+                moment += weight * logit;
+            }
+            sum += weight;
+        }
+        s[row + j] = weight;
+    }
+    if before.y > 0.0 {
+        moment += scale * (before.w + before.y * max(shift, -1e30));
+    }
+    state[at] = top;
+    state[at + 1u] = scale * before.y + sum;
+    state[at + 2u] = scale;
+    state[at + 3u] = moment;
+}

@@ -1,0 +1,119 @@
+//! The CPU engine: one thread per member runs the whole routine.
+//!
+//! A member's weights and activations fit the cache, nothing is locked, and no barrier stands
+//! between stages: members never meet.
+
+use super::program::{Access, Buffer, MAX_BINDINGS, Program, Routine, Scope};
+use crate::error::{Error, Result};
+use crate::kernels::{Call, Slot};
+
+/// A program with its buffers in memory.
+#[derive(Debug)]
+pub struct CpuProgram {
+    program: Program,
+    /// By buffer id; empty where the buffer belongs to members.
+    shared: Vec<Vec<f32>>,
+    /// By member, then by buffer id; empty where the buffer is shared.
+    members: Vec<Vec<Vec<f32>>>,
+}
+
+impl CpuProgram {
+    pub(crate) fn new(program: Program) -> Self {
+        let allocate = |scope: Scope| -> Vec<Vec<f32>> {
+            let len = |buffer: Buffer| if buffer.scope() == scope { buffer.len() } else { 0 };
+            program.buffers().iter().map(|info| vec![0.0; len(info.buffer)]).collect()
+        };
+        let shared = allocate(Scope::Shared);
+        let members = (0..program.members()).map(|_| allocate(Scope::Member)).collect();
+        Self { program, shared, members }
+    }
+
+    pub(crate) const fn program(&self) -> &Program {
+        &self.program
+    }
+
+    fn copies(&self, buffer: Buffer) -> impl Iterator<Item = &Vec<f32>> {
+        let shared = self.shared.get(buffer.id).filter(|_| buffer.scope() == Scope::Shared);
+        let members = self.members.iter().filter_map(move |member| member.get(buffer.id));
+        let members = members.filter(move |_| buffer.scope() == Scope::Member);
+        shared.into_iter().chain(members)
+    }
+
+    pub(crate) fn write(
+        &mut self,
+        buffer: Buffer,
+        member: usize,
+        offset: usize,
+        words: &[u32],
+    ) -> Result<()> {
+        let copy = match buffer.scope() {
+            Scope::Shared => self.shared.get_mut(buffer.id),
+            Scope::Member => self.members.get_mut(member).and_then(|m| m.get_mut(buffer.id)),
+        };
+        let target = copy.and_then(|copy| copy.get_mut(offset..offset + words.len()));
+        let target = target.ok_or_else(|| Error::bad_input("Upload outside the buffer", ""))?;
+        bytemuck::cast_slice_mut(target).copy_from_slice(words);
+        Ok(())
+    }
+
+    pub(crate) fn read(&self, buffer: Buffer) -> Result<Vec<u32>> {
+        let words = self.copies(buffer).flat_map(|copy| bytemuck::cast_slice(copy));
+        let words: Vec<u32> = words.copied().collect();
+        if words.is_empty() {
+            return Err(Error::bad_input("No such buffer in this program", ""));
+        }
+        Ok(words)
+    }
+
+    pub(crate) fn run(&mut self, routine: Routine, times: u32) {
+        let Self { program, shared, members } = self;
+        let run = |member: &mut Vec<Vec<f32>>| run_member(program, shared, member, routine, times);
+        #[cfg(not(target_arch = "wasm32"))]
+        rayon::prelude::ParallelIterator::for_each(
+            rayon::prelude::IntoParallelRefMutIterator::par_iter_mut(members),
+            run,
+        );
+        #[cfg(target_arch = "wasm32")]
+        members.iter_mut().for_each(run);
+    }
+}
+
+fn run_member(
+    program: &Program,
+    shared: &[Vec<f32>],
+    member: &mut [Vec<f32>],
+    routine: Routine,
+    times: u32,
+) {
+    for _ in 0..times {
+        for stage in program.stages(routine) {
+            // Written buffers leave the member while the stage runs, so that the rest can be read.
+            let mut written: [Vec<f32>; MAX_BINDINGS] = Default::default();
+            let access = stage.kernel.bindings.iter().map(|(_, access)| *access);
+            for ((binding, access), taken) in stage.bindings.iter().zip(access).zip(&mut written) {
+                if access == Access::Write {
+                    *taken = std::mem::take(&mut member[binding.view.buffer.id]);
+                }
+            }
+            let mut slots: [Slot<'_>; MAX_BINDINGS] = Default::default();
+            let access = stage.kernel.bindings.iter().map(|(_, access)| *access);
+            let bound = stage.bindings.iter().zip(access).zip(&mut written);
+            for (((binding, access), taken), slot) in bound.zip(&mut slots) {
+                let range = binding.view.offset..binding.view.offset + binding.extent;
+                let id = binding.view.buffer.id;
+                *slot = match (access, binding.view.buffer.scope()) {
+                    (Access::Write, _) => Slot::Write(&mut taken[range]),
+                    (Access::Read, Scope::Member) => Slot::Read(&member[id][range]),
+                    (Access::Read, Scope::Shared) => Slot::Read(&shared[id][range]),
+                };
+            }
+            (stage.kernel.cpu)(&mut Call::new(&stage.params, slots));
+            let access = stage.kernel.bindings.iter().map(|(_, access)| *access);
+            for ((binding, access), taken) in stage.bindings.iter().zip(access).zip(&mut written) {
+                if access == Access::Write {
+                    member[binding.view.buffer.id] = std::mem::take(taken);
+                }
+            }
+        }
+    }
+}

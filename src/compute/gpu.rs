@@ -1,0 +1,382 @@
+//! The GPU engine: a loaded program is pipelines, bind groups and buffers, all made once; running it
+//! encodes dispatches and nothing else.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::program::{
+    Access, Buffer, Kernel, MAX_BINDINGS, MAX_PARAMS, Profile, Program, Routine, Scope, Stage,
+};
+use super::readback;
+use crate::error::{Error, ErrorKind, Result};
+use crate::kernels::matmul::Tile;
+
+/// Uniform bindings start at multiples of this: WebGPU's portable alignment.
+const UNIFORM_ALIGN: usize = 256;
+
+/// Most dispatches in one submit; a driver's watchdog and the reader's desktop both mind long ones.
+const DISPATCHES_PER_SUBMIT: usize = 4096;
+
+/// A GPU device.
+#[derive(Debug, Clone)]
+pub struct Gpu {
+    device: wgpu::Device,
+    queue: wgpu::Queue,
+    info: wgpu::AdapterInfo,
+    faults: Faults,
+    pipelines: Arc<Mutex<HashMap<PipelineKey, Pipeline>>>,
+    tile: Tile,
+}
+
+type PipelineKey = (&'static str, Vec<(&'static str, u32)>);
+
+#[derive(Debug, Clone)]
+struct Pipeline {
+    layout: wgpu::BindGroupLayout,
+    pipeline: wgpu::ComputePipeline,
+}
+
+/// The first error that the device reported outside any call; it stays, because what ran after it
+/// cannot be trusted.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Faults(Arc<Mutex<Option<Error>>>);
+
+impl Faults {
+    fn report(&self, error: Error) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone().map_or(Ok(()), Err)
+    }
+}
+
+impl Gpu {
+    /// Opens the fastest adapter that there is.
+    pub async fn open() -> Result<Self> {
+        let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+        let instance = wgpu::Instance::new(descriptor);
+        let options = wgpu::RequestAdapterOptions {
+            power_preference: wgpu::PowerPreference::HighPerformance,
+            ..Default::default()
+        };
+        let adapter = instance.request_adapter(&options).await.map_err(|error| {
+            Error::new(
+                ErrorKind::NoAdapter,
+                format!("No GPU adapter: {error}"),
+                "The CPU engine computes the same numbers; for the GPU use a browser with WebGPU",
+            )
+        })?;
+        let available = adapter.limits();
+        let required_limits = wgpu::Limits {
+            max_buffer_size: available.max_buffer_size,
+            max_storage_buffer_binding_size: available.max_storage_buffer_binding_size,
+            ..wgpu::Limits::default()
+        };
+        let descriptor = wgpu::DeviceDescriptor {
+            label: Some("hidden-gaussian"),
+            required_limits: required_limits.or_worse_values_from(&available),
+            ..Default::default()
+        };
+        let (device, queue) = adapter.request_device(&descriptor).await.map_err(|error| {
+            Error::new(
+                ErrorKind::NoAdapter,
+                format!("The GPU adapter gave no device: {error}"),
+                "Reload the page, or use the CPU engine",
+            )
+        })?;
+        let faults = Faults::default();
+        let uncaptured = faults.clone();
+        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+            uncaptured.report(gpu_error(&error))
+        }));
+        let lost = faults.clone();
+        device.set_device_lost_callback(move |_, message| {
+            lost.report(Error::new(
+                ErrorKind::DeviceLost,
+                format!("The GPU device was lost: {message}"),
+                "Go on from the last checkpoint on a new device or on the CPU engine",
+            ));
+        });
+        let info = adapter.get_info();
+        let pipelines = Arc::default();
+        Ok(Self { device, queue, info, faults, pipelines, tile: Tile::default() })
+    }
+
+    /// The same device with another matrix multiply tile.
+    #[must_use]
+    pub fn with_tile(self, tile: Tile) -> Self {
+        Self { tile, ..self }
+    }
+
+    /// The adapter's name, as far as the browser or driver tells it.
+    #[must_use]
+    pub fn adapter(&self) -> String {
+        let wgpu::AdapterInfo { name, backend, .. } = &self.info;
+        let backend = match backend {
+            wgpu::Backend::BrowserWebGpu => "WebGPU".to_owned(),
+            other => other.to_string(),
+        };
+        if name.is_empty() { backend } else { format!("{name} ({backend})") }
+    }
+
+    /// Whether the adapter computes on the CPU, so that our own CPU engine is likely faster.
+    #[must_use]
+    pub fn is_software(&self) -> bool {
+        self.info.device_type == wgpu::DeviceType::Cpu
+    }
+
+    /// What the device can take.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        let limits = self.device.limits();
+        Profile {
+            max_buffer_bytes: limits.max_buffer_size.min(limits.max_storage_buffer_binding_size),
+            max_workgroups: limits.max_compute_workgroups_per_dimension,
+            tile: self.tile,
+        }
+    }
+
+    /// Destroys the device, as a driver reset would: everything on it is lost.
+    pub fn destroy(&self) {
+        self.device.destroy();
+    }
+
+    fn pipeline(&self, stage: &Stage) -> Pipeline {
+        let key = (stage.kernel.name, stage.constants.clone());
+        let mut pipelines = self.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
+        pipelines.entry(key).or_insert_with(|| self.compile(stage.kernel, &stage.constants)).clone()
+    }
+
+    fn compile(&self, kernel: &'static Kernel, constants: &[(&'static str, u32)]) -> Pipeline {
+        let label = Some(kernel.name);
+        let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label,
+            source: wgpu::ShaderSource::Wgsl(kernel.source(constants).into()),
+        });
+        let uniforms = [wgpu::BufferBindingType::Uniform; 2].into_iter();
+        let storage = kernel.bindings.iter().map(|(_, access)| wgpu::BufferBindingType::Storage {
+            read_only: *access == Access::Read,
+        });
+        let entries: Vec<_> = uniforms
+            .chain(storage)
+            .enumerate()
+            .map(|(binding, ty)| wgpu::BindGroupLayoutEntry {
+                binding: binding as u32,
+                visibility: wgpu::ShaderStages::COMPUTE,
+                ty: wgpu::BindingType::Buffer {
+                    ty,
+                    has_dynamic_offset: false,
+                    min_binding_size: None,
+                },
+                count: None,
+            })
+            .collect();
+        let layout = self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label,
+            entries: &entries,
+        });
+        let pipeline_layout = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label,
+            bind_group_layouts: &[Some(&layout)],
+            immediate_size: 0,
+        });
+        let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label,
+            layout: Some(&pipeline_layout),
+            module: &module,
+            entry_point: Some("main"),
+            compilation_options: wgpu::PipelineCompilationOptions::default(),
+            cache: None,
+        });
+        Pipeline { layout, pipeline }
+    }
+}
+
+fn gpu_error(error: &wgpu::Error) -> Error {
+    match error {
+        wgpu::Error::OutOfMemory { .. } => Error::new(
+            ErrorKind::Gpu,
+            "The GPU is out of memory",
+            "Use fewer images, fewer members or a smaller batch",
+        ),
+        other => {
+            Error::new(ErrorKind::Gpu, format!("The GPU reported: {other}"), "Use the CPU engine")
+        }
+    }
+}
+
+/// A stage, ready to dispatch.
+#[derive(Debug)]
+struct Dispatch {
+    pipeline: wgpu::ComputePipeline,
+    bind_group: wgpu::BindGroup,
+    workgroups: [u32; 3],
+}
+
+/// A program with its buffers on a GPU.
+#[derive(Debug)]
+pub struct GpuProgram {
+    gpu: Gpu,
+    program: Program,
+    buffers: Vec<wgpu::Buffer>,
+    routines: Vec<Vec<Dispatch>>,
+}
+
+impl GpuProgram {
+    pub(super) async fn new(gpu: &Gpu, program: Program) -> Result<Self> {
+        gpu.faults.check()?;
+        let validation = gpu.device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let memory = gpu.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let buffers = program.buffers().iter().map(|info| {
+            gpu.device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some(&info.name),
+                size: 4 * (info.buffer.len() * copies(&program, info.buffer)) as u64,
+                usage: wgpu::BufferUsages::STORAGE
+                    | wgpu::BufferUsages::COPY_SRC
+                    | wgpu::BufferUsages::COPY_DST,
+                mapped_at_creation: false,
+            })
+        });
+        let buffers: Vec<_> = buffers.collect();
+        let routines =
+            program.routines().map(|(name, stages)| routine(gpu, &program, &buffers, name, stages));
+        let routines = routines.collect();
+        for scope in [memory.pop().await, validation.pop().await] {
+            if let Some(error) = scope {
+                return Err(gpu_error(&error));
+            }
+        }
+        Ok(Self { gpu: gpu.clone(), program, buffers, routines })
+    }
+
+    pub(super) const fn program(&self) -> &Program {
+        &self.program
+    }
+
+    pub(super) fn write(
+        &self,
+        buffer: Buffer,
+        member: usize,
+        offset: usize,
+        words: &[u32],
+    ) -> Result<()> {
+        self.gpu.faults.check()?;
+        let target = self.handle(buffer)?;
+        let start = 4 * (member * buffer.len() + offset) as u64;
+        self.gpu.queue.write_buffer(target, start, bytemuck::cast_slice(words));
+        Ok(())
+    }
+
+    fn handle(&self, buffer: Buffer) -> Result<&wgpu::Buffer> {
+        self.buffers
+            .get(buffer.id)
+            .ok_or_else(|| Error::bad_input("No such buffer in this program", ""))
+    }
+
+    pub(super) fn run(&self, routine: Routine, times: u32) -> Result<()> {
+        self.gpu.faults.check()?;
+        let Some(stages) = self.routines.get(routine.0) else {
+            return Err(Error::bad_input("No such routine in this program", ""));
+        };
+        let per_submit = (DISPATCHES_PER_SUBMIT / stages.len().max(1)).max(1) as u32;
+        let mut left = times;
+        while left > 0 {
+            let now = left.min(per_submit);
+            let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
+            {
+                let mut pass = encoder.begin_compute_pass(&Default::default());
+                for _ in 0..now {
+                    for stage in stages {
+                        pass.set_pipeline(&stage.pipeline);
+                        pass.set_bind_group(0, &stage.bind_group, &[]);
+                        let [x, y, z] = stage.workgroups;
+                        pass.dispatch_workgroups(x, y, z);
+                    }
+                }
+            }
+            self.gpu.queue.submit([encoder.finish()]);
+            left -= now;
+        }
+        Ok(())
+    }
+
+    /// Waits until everything that was submitted is done.
+    pub(super) async fn finish(&self, deadline: Duration) -> Result<()> {
+        let Some(smallest) = self.program.buffers().iter().min_by_key(|info| info.buffer.len())
+        else {
+            return Ok(());
+        };
+        // Reading a few bytes waits for all that came before: the one wait that both wgpu's native
+        // backends and browsers honour.
+        self.read(smallest.buffer, deadline).await.map(drop)
+    }
+
+    pub(super) async fn read(&self, buffer: Buffer, deadline: Duration) -> Result<Vec<u32>> {
+        self.gpu.faults.check()?;
+        let source = self.handle(buffer)?;
+        let words =
+            readback::read(&self.gpu.device, &self.gpu.queue, source, &self.gpu.faults, deadline)
+                .await?;
+        Ok(words)
+    }
+}
+
+fn copies(program: &Program, buffer: Buffer) -> usize {
+    if buffer.scope() == Scope::Member { program.members() } else { 1 }
+}
+
+/// Bind groups for the stages of a routine, their uniforms side by side in one buffer.
+fn routine(
+    gpu: &Gpu,
+    program: &Program,
+    buffers: &[wgpu::Buffer],
+    name: &str,
+    stages: &[Stage],
+) -> Vec<Dispatch> {
+    let slot = UNIFORM_ALIGN / 4;
+    let mut words = vec![0_u32; 2 * slot * stages.len().max(1)];
+    for (stage, words) in stages.iter().zip(words.chunks_exact_mut(2 * slot)) {
+        for (i, binding) in stage.bindings.iter().enumerate() {
+            let buffer = binding.view.buffer;
+            words[i] = binding.view.offset as u32;
+            words[MAX_BINDINGS + i] =
+                if buffer.scope() == Scope::Member { buffer.len() as u32 } else { 0 };
+        }
+        words[slot..slot + MAX_PARAMS].copy_from_slice(&stage.params);
+    }
+    let uniforms = gpu.device.create_buffer(&wgpu::BufferDescriptor {
+        label: Some(name),
+        size: 4 * words.len() as u64,
+        usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    });
+    gpu.queue.write_buffer(&uniforms, 0, bytemuck::cast_slice(&words));
+    let dispatch = |(index, stage): (usize, &Stage)| {
+        let Pipeline { layout, pipeline } = gpu.pipeline(stage);
+        let uniform = |half: usize| {
+            wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+                buffer: &uniforms,
+                offset: ((2 * index + half) * UNIFORM_ALIGN) as u64,
+                size: std::num::NonZeroU64::new(UNIFORM_ALIGN as u64),
+            })
+        };
+        let storage = stage.bindings.iter().map(|b| buffers[b.view.buffer.id].as_entire_binding());
+        let entries: Vec<_> = [uniform(0), uniform(1)]
+            .into_iter()
+            .chain(storage)
+            .enumerate()
+            .map(|(binding, resource)| wgpu::BindGroupEntry { binding: binding as u32, resource })
+            .collect();
+        let label = Some(stage.kernel.name);
+        let bind_group = gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label,
+            layout: &layout,
+            entries: &entries,
+        });
+        let [x, y] = stage.workgroups;
+        Dispatch { pipeline, bind_group, workgroups: [x, y, program.members() as u32] }
+    };
+    stages.iter().enumerate().map(dispatch).collect()
+}

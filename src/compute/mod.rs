@@ -1,0 +1,182 @@
+//! The compute core: a [`Program`] is recorded once and run by either [`Engine`].
+
+mod cpu;
+mod gpu;
+mod program;
+mod readback;
+
+pub use cpu::CpuProgram;
+pub use gpu::{Gpu, GpuProgram};
+pub use program::{
+    Access, Binding, Buffer, BufferInfo, Kernel, MAX_BINDINGS, MAX_PARAMS, Profile, Program,
+    Routine, Scope, Stage, View,
+};
+
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+
+/// How long a readback may take before the device counts as hung.
+pub const READ_DEADLINE: Duration = Duration::from_secs(60);
+
+/// Where programs run.
+#[derive(Debug, Clone)]
+pub enum Engine {
+    /// This processor: SIMD natively and in WebAssembly.
+    Cpu,
+    /// A GPU through wgpu: WebGPU in a browser, Vulkan, Metal or DX12 natively.
+    Gpu(Gpu),
+}
+
+impl Engine {
+    /// The GPU engine, or why there is none.
+    pub async fn gpu() -> Result<Self> {
+        Ok(Self::Gpu(Gpu::open().await?))
+    }
+
+    /// `"cpu"` or `"gpu"`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Gpu(_) => "gpu",
+        }
+    }
+
+    /// What the engine can take.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        match self {
+            // The bound is wasm's address space; natively it only keeps a typing error from swapping.
+            Self::Cpu => Profile { max_buffer_bytes: 1 << 30, ..Profile::default() },
+            Self::Gpu(gpu) => gpu.profile(),
+        }
+    }
+
+    /// An empty program for this engine.
+    pub fn program(&self, members: usize) -> Result<Program> {
+        Program::new(members, self.profile())
+    }
+
+    /// Makes everything that running will need: buffers, pipelines, bind groups.
+    pub async fn load(&self, program: Program) -> Result<Loaded> {
+        let mut loaded = match self {
+            Self::Cpu => Loaded::Cpu(CpuProgram::new(program)),
+            Self::Gpu(gpu) => Loaded::Gpu(GpuProgram::new(gpu, program).await?),
+        };
+        let initial = |info: &BufferInfo| info.initial.clone().map(|data| (info.buffer, data));
+        let contents: Vec<_> = loaded.program().buffers().iter().filter_map(initial).collect();
+        for (buffer, data) in contents {
+            loaded.upload(buffer, &data)?;
+        }
+        Ok(loaded)
+    }
+}
+
+/// A program with its buffers on an engine.
+#[derive(Debug)]
+pub enum Loaded {
+    /// In this process's memory.
+    Cpu(CpuProgram),
+    /// In the GPU's memory.
+    Gpu(GpuProgram),
+}
+
+impl Loaded {
+    /// The program.
+    #[must_use]
+    pub const fn program(&self) -> &Program {
+        match self {
+            Self::Cpu(cpu) => cpu.program(),
+            Self::Gpu(gpu) => gpu.program(),
+        }
+    }
+
+    /// Writes a whole buffer: one member's worth goes to every member, else all members in order.
+    pub fn upload<T: bytemuck::Pod>(&mut self, buffer: Buffer, data: &[T]) -> Result<()> {
+        let words = words(buffer, data)?;
+        let copies = if buffer.scope() == Scope::Member { self.program().members() } else { 1 };
+        if words.len() == buffer.len() {
+            (0..copies).try_for_each(|member| self.write(buffer, member, 0, words))
+        } else if words.len() == buffer.len() * copies {
+            words
+                .chunks_exact(buffer.len())
+                .enumerate()
+                .try_for_each(|(member, chunk)| self.write(buffer, member, 0, chunk))
+        } else {
+            Err(Error::bad_input(
+                format!(
+                    "Upload of {} elements to a buffer of {} × {copies}",
+                    words.len(),
+                    buffer.len()
+                ),
+                "",
+            ))
+        }
+    }
+
+    /// Writes part of one member's copy of a buffer, from element `offset` on.
+    pub fn upload_part<T: bytemuck::Pod>(
+        &mut self,
+        buffer: Buffer,
+        member: usize,
+        offset: usize,
+        data: &[T],
+    ) -> Result<()> {
+        let words = words(buffer, data)?;
+        let copies = if buffer.scope() == Scope::Member { self.program().members() } else { 1 };
+        if member >= copies || offset.checked_add(words.len()).is_none_or(|end| end > buffer.len())
+        {
+            return Err(Error::bad_input("Upload outside the buffer", ""));
+        }
+        self.write(buffer, member, offset, words)
+    }
+
+    fn write(&mut self, buffer: Buffer, member: usize, offset: usize, words: &[u32]) -> Result<()> {
+        match self {
+            Self::Cpu(cpu) => cpu.write(buffer, member, offset, words),
+            Self::Gpu(gpu) => gpu.write(buffer, member, offset, words),
+        }
+    }
+
+    /// Runs a routine `times` times. On the GPU this submits and returns; errors that the device
+    /// finds later come out of the next call.
+    pub fn run(&mut self, routine: Routine, times: u32) -> Result<()> {
+        match self {
+            Self::Cpu(cpu) => {
+                cpu.run(routine, times);
+                Ok(())
+            }
+            Self::Gpu(gpu) => gpu.run(routine, times),
+        }
+    }
+
+    /// Waits until all submitted work is done.
+    pub async fn finish(&mut self) -> Result<()> {
+        match self {
+            Self::Cpu(_) => Ok(()),
+            Self::Gpu(gpu) => gpu.finish(READ_DEADLINE).await,
+        }
+    }
+
+    /// Reads a whole buffer, all members in order.
+    pub async fn read<T: bytemuck::Pod>(&mut self, buffer: Buffer) -> Result<Vec<T>> {
+        if size_of::<T>() != 4 {
+            return Err(Error::bad_input("Buffers hold 32-bit elements", ""));
+        }
+        let words = match self {
+            Self::Cpu(cpu) => cpu.read(buffer)?,
+            Self::Gpu(gpu) => gpu.read(buffer, READ_DEADLINE).await?,
+        };
+        Ok(bytemuck::allocation::cast_vec(words))
+    }
+}
+
+fn words<T: bytemuck::Pod>(buffer: Buffer, data: &[T]) -> Result<&[u32]> {
+    bytemuck::try_cast_slice(data).map_err(|error| {
+        Error::bad_input(
+            format!("Upload to buffer {} is not of 32-bit elements: {error}", buffer.id),
+            "",
+        )
+    })
+}

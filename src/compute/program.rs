@@ -1,0 +1,421 @@
+//! A computation as data: buffers, and routines made of stages.
+//!
+//! Recording checks everything that can be checked — extents, aliasing, limits — so that a recorded
+//! program runs on either engine without a branch for "what if".
+//!
+//! Two rules give the engines their freedom:
+//! * **Members never meet.** A program holds `members` independent copies of each [`Scope::Member`]
+//!   buffer and every stage works on one member at a time. The GPU puts members in the z axis of one
+//!   dispatch; the CPU gives each member to a thread and runs the whole routine there.
+//! * **Shared is read-only.** [`Scope::Shared`] buffers (data sets, schedules) are written by upload
+//!   alone.
+
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use crate::error::{Error, Result};
+use crate::kernels::{Call, matmul::Tile};
+
+/// Most storage buffers that one stage may bind: WebGPU's portable limit.
+pub const MAX_BINDINGS: usize = 8;
+
+/// Most 32-bit words of parameters that one stage may have.
+pub const MAX_PARAMS: usize = 24;
+
+/// How a stage uses a binding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Read only.
+    Read,
+    /// Read and written.
+    Write,
+}
+
+/// Who owns a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Each member has its own copy.
+    Member,
+    /// All members read the same one.
+    Shared,
+}
+
+/// A kernel: the part of a stage that is the same wherever it is recorded.
+///
+/// Its WGSL declares `views` and `p` as uniforms 0 and 1 and its storage buffers from binding 2 on,
+/// in the order of `bindings`; `tests/shaders_validate.rs` holds it to that.
+#[derive(Debug)]
+pub struct Kernel {
+    /// The name, also of `shaders/<name>.wgsl`, `src/kernels/<name>.rs` and the pipeline.
+    pub name: &'static str,
+    /// WGSL source in pieces: shared parts first.
+    pub wgsl: &'static [&'static str],
+    /// Fields of `struct Params` in WGSL, with their types.
+    pub params: &'static [(&'static str, &'static str)],
+    /// Storage bindings in order: name and access.
+    pub bindings: &'static [(&'static str, Access)],
+    /// The same computation for one member on the CPU.
+    pub cpu: fn(&mut Call<'_>),
+}
+
+impl Kernel {
+    /// The whole WGSL module, with `constants` in front.
+    #[must_use]
+    pub fn source(&self, constants: &[(&'static str, u32)]) -> String {
+        let mut source = String::new();
+        for (name, value) in constants {
+            source += &format!("const {name} = {value}u;\n");
+        }
+        for piece in self.wgsl {
+            source += piece;
+        }
+        source
+    }
+}
+
+/// A buffer of a program: a plain handle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Buffer {
+    pub(crate) id: usize,
+    /// Elements, for one member.
+    len: usize,
+    scope: Scope,
+}
+
+impl Buffer {
+    /// Elements of one member's copy.
+    #[must_use]
+    pub const fn len(self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no element. Programs refuse to make such a buffer.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.len == 0
+    }
+
+    /// Who owns it.
+    #[must_use]
+    pub const fn scope(self) -> Scope {
+        self.scope
+    }
+
+    /// The part of the buffer that starts at `offset`.
+    #[must_use]
+    pub const fn at(self, offset: usize) -> View {
+        View { buffer: self, offset }
+    }
+}
+
+/// A buffer seen from an offset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct View {
+    /// The buffer.
+    pub buffer: Buffer,
+    /// First element, within a member's copy.
+    pub offset: usize,
+}
+
+impl View {
+    /// `offset` elements further on.
+    #[must_use]
+    pub const fn at(self, offset: usize) -> Self {
+        Self { buffer: self.buffer, offset: self.offset + offset }
+    }
+}
+
+impl From<Buffer> for View {
+    fn from(buffer: Buffer) -> Self {
+        buffer.at(0)
+    }
+}
+
+/// What a buffer is for, as recorded.
+#[derive(Debug, Clone)]
+pub struct BufferInfo {
+    /// A name for messages and GPU labels.
+    pub name: String,
+    /// The handle.
+    pub buffer: Buffer,
+    /// What it holds when the program is loaded, all members in order; zeros if nothing.
+    pub initial: Option<Arc<[f32]>>,
+}
+
+/// A binding of a stage: `extent` elements from the view on.
+#[derive(Debug, Clone, Copy)]
+pub struct Binding {
+    /// Where.
+    pub view: View,
+    /// How many elements the stage may touch.
+    pub extent: usize,
+}
+
+/// One dispatch.
+#[derive(Debug, Clone)]
+pub struct Stage {
+    /// What to compute.
+    pub kernel: &'static Kernel,
+    /// Constants compiled into this variant of the kernel.
+    pub constants: Vec<(&'static str, u32)>,
+    /// The parameter struct, as words.
+    pub params: [u32; MAX_PARAMS],
+    /// The storage bindings.
+    pub bindings: Vec<Binding>,
+    /// Workgroups in x and y; z is the member.
+    pub workgroups: [u32; 2],
+}
+
+/// A routine of a program: a plain handle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Routine(pub(crate) usize);
+
+/// What an engine can take, and which variants of a kernel suit it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Profile {
+    /// Largest buffer, in bytes, all members together.
+    pub max_buffer_bytes: u64,
+    /// Most workgroups in one dimension of a dispatch.
+    pub max_workgroups: u32,
+    /// The matrix multiply tile that was measured to be fastest.
+    pub tile: Tile,
+}
+
+impl Default for Profile {
+    /// WebGPU's guaranteed limits and the tile that is good on most adapters.
+    fn default() -> Self {
+        Self { max_buffer_bytes: 128 << 20, max_workgroups: 65_535, tile: Tile::default() }
+    }
+}
+
+/// Buffers and routines, ready to be loaded on an engine.
+#[derive(Debug, Clone)]
+pub struct Program {
+    members: usize,
+    profile: Profile,
+    buffers: Vec<BufferInfo>,
+    routines: Vec<(String, Vec<Stage>)>,
+    recording: bool,
+}
+
+impl Program {
+    /// An empty program for `members` independent members, within what `profile` allows.
+    pub fn new(members: usize, profile: Profile) -> Result<Self> {
+        if members == 0 {
+            return Err(Error::bad_input("A program needs at least one member", ""));
+        }
+        check_limit("Members of one program", members, profile.max_workgroups as usize)?;
+        Ok(Self { members, profile, buffers: Vec::new(), routines: Vec::new(), recording: false })
+    }
+
+    /// How many members there are.
+    #[must_use]
+    pub const fn members(&self) -> usize {
+        self.members
+    }
+
+    /// What the program was recorded for.
+    #[must_use]
+    pub const fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// All buffers.
+    #[must_use]
+    pub fn buffers(&self) -> &[BufferInfo] {
+        &self.buffers
+    }
+
+    /// The stages of a routine.
+    #[must_use]
+    pub fn stages(&self, routine: Routine) -> &[Stage] {
+        self.routines.get(routine.0).map_or(&[], |(_, stages)| stages)
+    }
+
+    /// All routines: name and stages.
+    pub fn routines(&self) -> impl Iterator<Item = (&str, &[Stage])> {
+        self.routines.iter().map(|(name, stages)| (name.as_str(), stages.as_slice()))
+    }
+
+    /// A buffer of `len` zeros for each member.
+    pub fn buffer(&mut self, name: impl Into<String>, len: usize) -> Result<Buffer> {
+        self.add(name.into(), len, Scope::Member)
+    }
+
+    /// A buffer of `len` zeros that all members read and no stage writes.
+    pub fn shared(&mut self, name: impl Into<String>, len: usize) -> Result<Buffer> {
+        self.add(name.into(), len, Scope::Shared)
+    }
+
+    fn add(&mut self, name: String, len: usize, scope: Scope) -> Result<Buffer> {
+        if len == 0 {
+            return Err(Error::bad_input(format!("Buffer “{name}” has no elements"), ""));
+        }
+        let copies = if scope == Scope::Member { self.members } else { 1 };
+        let bytes = (len as u64).saturating_mul(4).saturating_mul(copies as u64);
+        if bytes > self.profile.max_buffer_bytes {
+            return Err(Error::limit(
+                &format!("Bytes of buffer “{name}”"),
+                bytes,
+                self.profile.max_buffer_bytes,
+                "Use fewer images, fewer members, a smaller batch or a narrower network",
+            ));
+        }
+        let buffer = Buffer { id: self.buffers.len(), len, scope };
+        self.buffers.push(BufferInfo { name, buffer, initial: None });
+        Ok(buffer)
+    }
+
+    /// A buffer for each member that begins with `data`, all members in order.
+    pub fn buffer_with(&mut self, name: impl Into<String>, data: Vec<f32>) -> Result<Buffer> {
+        let name = name.into();
+        if !data.len().is_multiple_of(self.members) {
+            return Err(Error::bad_input(
+                format!(
+                    "{} values of “{name}” do not divide among {} members",
+                    data.len(),
+                    self.members
+                ),
+                "",
+            ));
+        }
+        let buffer = self.add(name, data.len() / self.members, Scope::Member)?;
+        self.buffers[buffer.id].initial = Some(data.into());
+        Ok(buffer)
+    }
+
+    /// A shared buffer that holds `data`. The same allocation gives the same buffer, however often
+    /// it is asked for.
+    pub fn constant(&mut self, name: impl Into<String>, data: &Arc<[f32]>) -> Result<Buffer> {
+        let same = |info: &&BufferInfo| info.initial.as_ref().is_some_and(|d| Arc::ptr_eq(d, data));
+        if let Some(info) = self.buffers.iter().find(same) {
+            return Ok(info.buffer);
+        }
+        let buffer = self.add(name.into(), data.len(), Scope::Shared)?;
+        self.buffers[buffer.id].initial = Some(Arc::clone(data));
+        Ok(buffer)
+    }
+
+    /// Records a routine: the stages that `record` appends.
+    pub fn routine(
+        &mut self,
+        name: impl Into<String>,
+        record: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<Routine> {
+        if self.recording {
+            return Err(Error::bad_input("Routines do not nest", ""));
+        }
+        self.routines.push((name.into(), Vec::new()));
+        self.recording = true;
+        let result = record(self);
+        self.recording = false;
+        result?;
+        Ok(Routine(self.routines.len() - 1))
+    }
+
+    /// Appends a stage to the routine that is being recorded.
+    ///
+    /// `bindings` stand in the kernel's order; `workgroups` are those of one member.
+    pub fn stage<P: Pod>(
+        &mut self,
+        kernel: &'static Kernel,
+        constants: &[(&'static str, u32)],
+        params: &P,
+        bindings: &[(View, usize)],
+        workgroups: [usize; 2],
+    ) -> Result<()> {
+        let name = kernel.name;
+        if !self.recording {
+            return Err(Error::bad_input(format!("Stage “{name}” stands outside a routine"), ""));
+        }
+        let words: &[u32] = bytemuck::try_cast_slice(bytemuck::bytes_of(params))
+            .map_err(|_| Error::bad_input(format!("Parameters of “{name}” are not words"), ""))?;
+        if words.len() != kernel.params.len() || words.len() > MAX_PARAMS {
+            return Err(Error::bad_input(format!("Stage “{name}” has wrong parameters"), ""));
+        }
+        if bindings.len() != kernel.bindings.len() || bindings.len() > MAX_BINDINGS {
+            return Err(Error::bad_input(
+                format!("Stage “{name}” takes {} bindings", kernel.bindings.len()),
+                "",
+            ));
+        }
+        for (i, ((view, extent), (slot, access))) in
+            bindings.iter().zip(kernel.bindings).enumerate()
+        {
+            self.check_binding(kernel, slot, *access, *view, *extent)?;
+            // A buffer that a dispatch writes may not be bound a second time: WebGPU's rule, and Rust's.
+            let aliased =
+                bindings.iter().zip(kernel.bindings).enumerate().any(|(j, (other, (_, a)))| {
+                    i != j
+                        && other.0.buffer.id == view.buffer.id
+                        && (*access == Access::Write || *a == Access::Write)
+                });
+            if aliased {
+                return Err(Error::bad_input(
+                    format!("Stage “{name}” binds the buffer of “{slot}” twice and writes it"),
+                    "",
+                ));
+            }
+        }
+        for count in workgroups {
+            check_limit(
+                &format!("Workgroups of stage “{name}”"),
+                count,
+                self.profile.max_workgroups as usize,
+            )?;
+        }
+        let mut stage = Stage {
+            kernel,
+            constants: constants.to_vec(),
+            params: [0; MAX_PARAMS],
+            bindings: bindings.iter().map(|&(view, extent)| Binding { view, extent }).collect(),
+            workgroups: workgroups.map(|count| count.max(1) as u32),
+        };
+        stage.params[..words.len()].copy_from_slice(words);
+        if let Some((_, stages)) = self.routines.last_mut() {
+            stages.push(stage);
+        }
+        Ok(())
+    }
+
+    fn check_binding(
+        &self,
+        kernel: &Kernel,
+        slot: &str,
+        access: Access,
+        view: View,
+        extent: usize,
+    ) -> Result<()> {
+        let known = self.buffers.get(view.buffer.id).filter(|info| info.buffer == view.buffer);
+        let Some(info) = known else {
+            return Err(Error::bad_input(
+                format!("Stage “{}” binds “{slot}” to another program's buffer", kernel.name),
+                "",
+            ));
+        };
+        if access == Access::Write && info.buffer.scope == Scope::Shared {
+            return Err(Error::bad_input(
+                format!("Stage “{}” writes the shared buffer “{}”", kernel.name, info.name),
+                "",
+            ));
+        }
+        if extent == 0 || view.offset.checked_add(extent).is_none_or(|end| end > info.buffer.len) {
+            return Err(Error::bad_input(
+                format!(
+                    "Stage “{}” needs {extent} elements at {} of “{}”, which holds {}",
+                    kernel.name, view.offset, info.name, info.buffer.len
+                ),
+                "",
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn check_limit(what: &str, need: usize, have: usize) -> Result<()> {
+    if need > have {
+        return Err(Error::limit(what, need as u64, have as u64, "Make the problem smaller"));
+    }
+    Ok(())
+}

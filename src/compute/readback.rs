@@ -1,0 +1,87 @@
+//! Reading a GPU buffer, with a deadline: a lost device may never settle a map.
+
+use std::time::Duration;
+
+use futures_channel::oneshot;
+
+use super::gpu::Faults;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Copies `source` to a mappable buffer, maps it and returns its words.
+pub(super) async fn read(
+    device: &wgpu::Device,
+    queue: &wgpu::Queue,
+    source: &wgpu::Buffer,
+    faults: &Faults,
+    deadline: Duration,
+) -> Result<Vec<u32>> {
+    let staging = device.create_buffer(&wgpu::BufferDescriptor {
+        label: Some("readback"),
+        size: source.size(),
+        usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    });
+    let mut encoder = device.create_command_encoder(&Default::default());
+    encoder.copy_buffer_to_buffer(source, 0, &staging, 0, source.size());
+    queue.submit([encoder.finish()]);
+    let (sender, receiver) = oneshot::channel();
+    staging.map_async(wgpu::MapMode::Read, .., move |result| {
+        // The receiver is gone only if the caller gave up waiting.
+        drop(sender.send(result));
+    });
+    let mapped = within(device, receiver, deadline).await;
+    faults.check()?;
+    mapped?.map_err(|error| {
+        Error::new(ErrorKind::Gpu, format!("Reading from the GPU failed: {error}"), "Try again")
+    })?;
+    let view = staging.get_mapped_range(..).map_err(|error| {
+        Error::new(ErrorKind::Gpu, format!("Reading from the GPU failed: {error}"), "Try again")
+    })?;
+    let words = bytemuck::pod_collect_to_vec(&*view);
+    drop(view);
+    staging.unmap();
+    Ok(words)
+}
+
+fn timeout() -> Error {
+    Error::new(
+        ErrorKind::Timeout,
+        "The GPU did not answer in time",
+        "Its driver may be busy or reset; try again or use the CPU engine",
+    )
+}
+
+fn dropped() -> Error {
+    Error::new(ErrorKind::DeviceLost, "The GPU dropped a readback", "Use a new device")
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+async fn within<T>(
+    device: &wgpu::Device,
+    receiver: oneshot::Receiver<T>,
+    deadline: Duration,
+) -> Result<T> {
+    let wait = wgpu::PollType::Wait { submission_index: None, timeout: Some(deadline) };
+    device.poll(wait).map_err(|_| timeout())?;
+    receiver.await.map_err(|_| dropped())
+}
+
+#[cfg(target_arch = "wasm32")]
+async fn within<T>(
+    _device: &wgpu::Device,
+    mut receiver: oneshot::Receiver<T>,
+    deadline: Duration,
+) -> Result<T> {
+    use std::future::{Future, poll_fn};
+    use std::pin::pin;
+    use std::task::Poll;
+
+    let mut timer = pin!(crate::web::sleep(deadline));
+    poll_fn(|context| {
+        if let Poll::Ready(value) = pin!(&mut receiver).poll(context) {
+            return Poll::Ready(value.map_err(|_| dropped()));
+        }
+        timer.as_mut().poll(context).map(|()| Err(timeout()))
+    })
+    .await
+}

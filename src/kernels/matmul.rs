@@ -1,0 +1,285 @@
+//! `C = f(A·B)`: the heart of everything.
+//!
+//! `A` is `m × k`, `B` is `k × n`, all row-major and dense; [`Layout`] says which operand is stored
+//! transposed. The epilogue adds to what `C` held, adds a bias row and applies an activation, so
+//! that none of them costs a pass over memory.
+
+use super::{Call, VIEWS, params};
+use crate::compute::{Access, Kernel, Program, View};
+use crate::error::Result;
+
+/// Which operand is stored transposed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// `A` is stored `m × k`, `B` is stored `k × n`.
+    Nn,
+    /// `B` is stored `n × k`.
+    Nt,
+    /// `A` is stored `k × m`.
+    Tn,
+}
+
+/// What happens to an element last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activation {
+    /// Nothing.
+    Identity,
+    /// `x / (1 + e⁻ˣ)`.
+    Silu,
+}
+
+/// What becomes of the old content of `C`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// It is overwritten.
+    Nothing,
+    /// It is added to.
+    All,
+    /// Row `i` is first multiplied by element `4 i + 2` of the view: a softmax state's rescaling.
+    Rescaled(View),
+}
+
+/// The outputs that one GPU thread computes in registers, and the shape of its workgroup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Tile {
+    /// Rows to a thread.
+    pub rows: u32,
+    /// Columns to a thread.
+    pub cols: u32,
+    /// Threads of a workgroup along the columns.
+    pub threads_x: u32,
+    /// Threads of a workgroup along the rows.
+    pub threads_y: u32,
+}
+
+impl Tile {
+    /// One output to a thread: the plain kernel that the others are measured against.
+    pub const REFERENCE: Self = Self { rows: 1, cols: 1, threads_x: 8, threads_y: 8 };
+}
+
+impl Default for Tile {
+    fn default() -> Self {
+        Self { rows: 4, cols: 4, threads_x: 8, threads_y: 8 }
+    }
+}
+
+/// A matrix multiply to record.
+#[derive(Debug, Clone, Copy)]
+pub struct Matmul {
+    /// Storage of the operands.
+    pub layout: Layout,
+    /// Left operand.
+    pub a: View,
+    /// Right operand.
+    pub b: View,
+    /// Result.
+    pub c: View,
+    /// Rows of the result.
+    pub m: usize,
+    /// Columns of the result.
+    pub n: usize,
+    /// The summed dimension.
+    pub k: usize,
+    /// A row added to every row of the result.
+    pub bias: Option<View>,
+    /// What happens to the old content.
+    pub keep: Keep,
+    /// What happens last.
+    pub activation: Activation,
+}
+
+impl Matmul {
+    /// `C = A·B` with nothing else.
+    pub fn new(
+        layout: Layout,
+        a: impl Into<View>,
+        b: impl Into<View>,
+        c: impl Into<View>,
+        [m, n, k]: [usize; 3],
+    ) -> Self {
+        Self {
+            layout,
+            a: a.into(),
+            b: b.into(),
+            c: c.into(),
+            m,
+            n,
+            k,
+            bias: None,
+            keep: Keep::Nothing,
+            activation: Activation::Identity,
+        }
+    }
+
+    /// Adds `bias` to every row.
+    #[must_use]
+    pub fn bias(self, bias: impl Into<View>) -> Self {
+        Self { bias: Some(bias.into()), ..self }
+    }
+
+    /// Keeps the old content.
+    #[must_use]
+    pub const fn keep(self, keep: Keep) -> Self {
+        Self { keep, ..self }
+    }
+
+    /// Applies an activation.
+    #[must_use]
+    pub const fn activation(self, activation: Activation) -> Self {
+        Self { activation, ..self }
+    }
+
+    /// Records with the tile that suits the engine.
+    pub fn record(self, program: &mut Program) -> Result<()> {
+        let tile = program.profile().tile;
+        self.record_with(program, tile)
+    }
+
+    /// Records with a given tile.
+    pub fn record_with(self, program: &mut Program, tile: Tile) -> Result<()> {
+        let Self { m, n, k, .. } = self;
+        let params = Params {
+            m: m as u32,
+            n: n as u32,
+            k: k as u32,
+            has_bias: u32::from(self.bias.is_some()),
+            keep: match self.keep {
+                Keep::Nothing => 0,
+                Keep::All => 1,
+                Keep::Rescaled(_) => 2,
+            },
+            silu: u32::from(self.activation == Activation::Silu),
+            stored: self.layout as u32,
+        };
+        // An operand that is not there is bound to `A`; the parameters say that nobody reads it.
+        let absent = (self.a, 1);
+        let rescale = if let Keep::Rescaled(view) = self.keep { (view, 4 * m) } else { absent };
+        program.stage(
+            &KERNEL,
+            &[
+                ("LAYOUT", self.layout as u32),
+                ("ROWS", tile.rows),
+                ("COLS", tile.cols),
+                ("THREADS_X", tile.threads_x),
+                ("THREADS_Y", tile.threads_y),
+            ],
+            &params,
+            &[
+                (self.a, m * k),
+                (self.b, k * n),
+                self.bias.map_or(absent, |bias| (bias, n)),
+                rescale,
+                (self.c, m * n),
+            ],
+            [
+                n.div_ceil((tile.cols * tile.threads_x) as usize),
+                m.div_ceil((tile.rows * tile.threads_y) as usize),
+            ],
+        )
+    }
+}
+
+params! {
+    struct Params { m: u32, n: u32, k: u32, has_bias: u32, keep: u32, silu: u32, stored: u32 }
+}
+
+/// See the module.
+pub static KERNEL: Kernel = Kernel {
+    name: "matmul",
+    wgsl: &[VIEWS, include_str!("../../shaders/matmul.wgsl")],
+    params: Params::FIELDS,
+    bindings: &[
+        ("a", Access::Read),
+        ("b", Access::Read),
+        ("bias", Access::Read),
+        ("rescale", Access::Read),
+        ("c", Access::Write),
+    ],
+    cpu,
+};
+
+fn cpu(call: &mut Call<'_>) {
+    let p: Params = call.params();
+    let (a, b, bias, rescale) = (call.read(0), call.read(1), call.read(2), call.read(3));
+    let c = call.write(4);
+    let (m, n, k) = (p.m as usize, p.n as usize, p.k as usize);
+    let bias = (p.has_bias == 1).then_some(bias);
+    match (p.keep, bias) {
+        (0, Some(bias)) => c.chunks_exact_mut(n).for_each(|row| row.copy_from_slice(bias)),
+        (0, None) => {}
+        (keep, bias) => {
+            for (i, row) in c.chunks_exact_mut(n).enumerate() {
+                if keep == 2 {
+                    let scale = rescale[4 * i + 2];
+                    row.iter_mut().for_each(|value| *value *= scale);
+                }
+                if let Some(bias) = bias {
+                    row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
+                }
+            }
+        }
+    }
+    let fresh = p.keep == 0 && bias.is_none();
+    let (a_strides, b_strides) = match p.stored {
+        0 => ([k, 1], [n, 1]),
+        1 => ([k, 1], [1, k]),
+        _ => ([1, m], [n, 1]),
+    };
+    gemm([m, n, k], a, a_strides, b, b_strides, !fresh, c);
+    if p.silu == 1 {
+        c.iter_mut().for_each(|value| *value = silu(*value));
+    }
+}
+
+/// `x / (1 + e⁻ˣ)`, without overflow on either side.
+#[inline]
+#[must_use]
+pub fn silu(x: f32) -> f32 {
+    x * sigmoid(x)
+}
+
+/// `1 / (1 + e⁻ˣ)`.
+#[inline]
+#[must_use]
+pub fn sigmoid(x: f32) -> f32 {
+    let e = super::exp_negative(-x.abs());
+    let s = 1.0 / (1.0 + e);
+    if x < 0.0 { e * s } else { s }
+}
+
+/// `C = A·B`, or `C += A·B`, with any row and column strides of the operands.
+#[expect(unsafe_code, reason = "matrixmultiply takes raw pointers; the extents are checked first")]
+fn gemm(
+    [m, n, k]: [usize; 3],
+    a: &[f32],
+    a_strides: [usize; 2],
+    b: &[f32],
+    b_strides: [usize; 2],
+    accumulate: bool,
+    c: &mut [f32],
+) {
+    let last = |rows: usize, cols: usize, s: [usize; 2]| (rows - 1) * s[0] + (cols - 1) * s[1];
+    assert!(m > 0 && n > 0 && k > 0, "recording refuses empty matrices");
+    assert!(a.len() > last(m, k, a_strides) && b.len() > last(k, n, b_strides));
+    assert!(c.len() >= m * n);
+    // SAFETY: the last element that each operand touches lies within its slice, as asserted, and
+    // `c` is borrowed exclusively.
+    unsafe {
+        matrixmultiply::sgemm(
+            m,
+            k,
+            n,
+            1.0,
+            a.as_ptr(),
+            a_strides[0] as isize,
+            a_strides[1] as isize,
+            b.as_ptr(),
+            b_strides[0] as isize,
+            b_strides[1] as isize,
+            f32::from(u8::from(accumulate)),
+            c.as_mut_ptr(),
+            n as isize,
+            1,
+        );
+    }
+}

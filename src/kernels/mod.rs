@@ -1,0 +1,188 @@
+//! The kernels: one file per stage, with the same name as its shader.
+//!
+//! Each file holds the stage's parameters, a `record` function that turns shapes into a dispatch,
+//! and the CPU twin, which takes its bindings in the order of the WGSL.
+
+pub mod axpby;
+pub mod column_sums;
+pub mod divide_rows;
+pub mod matmul;
+pub mod nearest_tile;
+pub mod noise;
+pub mod ode_step;
+pub mod philox_words;
+pub mod row_compare;
+pub mod shrink;
+pub mod softmax_tile;
+
+use crate::compute::{Kernel, MAX_BINDINGS, View};
+
+/// All kernels, for tests that hold every one of them to the same rules.
+pub static ALL: &[&Kernel] = &[
+    &axpby::KERNEL,
+    &column_sums::KERNEL,
+    &divide_rows::KERNEL,
+    &matmul::KERNEL,
+    &nearest_tile::KERNEL,
+    &noise::KERNEL,
+    &ode_step::KERNEL,
+    &philox_words::KERNEL,
+    &row_compare::KERNEL,
+    &shrink::KERNEL,
+    &softmax_tile::KERNEL,
+];
+
+/// Threads of a one-dimensional workgroup.
+pub const THREADS: usize = 64;
+
+/// Workgroups that cover `elements`, one thread each.
+#[must_use]
+pub const fn cover(elements: usize) -> [usize; 2] {
+    [elements.div_ceil(THREADS), 1]
+}
+
+/// WGSL that every kernel begins with.
+pub const VIEWS: &str = include_str!("../../shaders/shared/views.wgsl");
+/// WGSL of the random numbers.
+pub const RNG: &str = include_str!("../../shaders/shared/rng.wgsl");
+
+/// Declares a `#[repr(C)]` parameter struct of 32-bit fields and the list that the tests compare
+/// with the WGSL struct.
+macro_rules! params {
+    ($(#[$meta:meta])* struct Params { $($field:ident: $type:ident),* $(,)? }) => {
+        $(#[$meta])*
+        #[repr(C)]
+        #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+        struct Params { $($field: $type),* }
+
+        impl Params {
+            const FIELDS: &'static [(&'static str, &'static str)] =
+                &[$((stringify!($field), stringify!($type))),*];
+        }
+    };
+}
+use params;
+
+/// The noise levels of a batch: one for each row, or one for all.
+#[derive(Debug, Clone, Copy)]
+pub struct Sigma {
+    /// Where the values are.
+    pub view: View,
+    /// 1 if each row has its own value, 0 if all rows share the first.
+    pub per_row: bool,
+    /// The value, where it is known when recording (a sampler's grid).
+    pub level: Option<f32>,
+}
+
+impl Sigma {
+    /// One value for all rows.
+    #[must_use]
+    pub fn shared(view: impl Into<View>) -> Self {
+        Self { view: view.into(), per_row: false, level: None }
+    }
+
+    /// One value for each row.
+    #[must_use]
+    pub fn per_row(view: impl Into<View>) -> Self {
+        Self { view: view.into(), per_row: true, level: None }
+    }
+
+    pub(crate) fn bind(self, rows: usize) -> (View, usize) {
+        (self.view, if self.per_row { rows } else { 1 })
+    }
+
+    pub(crate) const fn stride(self) -> u32 {
+        self.per_row as u32
+    }
+}
+
+/// A binding as the CPU twin sees it: the recorded extent of one member's buffer.
+#[derive(Debug, Default)]
+pub enum Slot<'a> {
+    /// Nothing, or already taken.
+    #[default]
+    Empty,
+    /// Read only.
+    Read(&'a [f32]),
+    /// Read and written.
+    Write(&'a mut [f32]),
+}
+
+/// One call of a CPU twin.
+#[derive(Debug)]
+pub struct Call<'a> {
+    params: &'a [u32],
+    slots: [Slot<'a>; MAX_BINDINGS],
+}
+
+impl<'a> Call<'a> {
+    pub(crate) const fn new(params: &'a [u32], slots: [Slot<'a>; MAX_BINDINGS]) -> Self {
+        Self { params, slots }
+    }
+
+    /// The parameter struct.
+    fn params<P: bytemuck::Pod>(&self) -> P {
+        bytemuck::pod_read_unaligned(bytemuck::cast_slice(&self.params[..size_of::<P>() / 4]))
+    }
+
+    /// What is bound for reading at `slot`.
+    fn read(&self, slot: usize) -> &'a [f32] {
+        match self.slots[slot] {
+            Slot::Read(data) => data,
+            _ => &[],
+        }
+    }
+
+    /// The same as whole numbers.
+    fn read_u32(&self, slot: usize) -> &'a [u32] {
+        bytemuck::cast_slice(self.read(slot))
+    }
+
+    /// Takes what is bound for writing at `slot`.
+    fn write(&mut self, slot: usize) -> &'a mut [f32] {
+        match std::mem::take(&mut self.slots[slot]) {
+            Slot::Write(data) => data,
+            _ => &mut [],
+        }
+    }
+
+    /// The same as whole numbers.
+    fn write_u32(&mut self, slot: usize) -> &'a mut [u32] {
+        bytemuck::cast_slice_mut(self.write(slot))
+    }
+}
+
+/// `eˣ` for `x ≤ 0`, to 2 units in the last place, zero below -87; written so that it vectorizes.
+#[inline]
+#[must_use]
+pub fn exp_negative(x: f32) -> f32 {
+    let clamped = x.max(-87.0);
+    // Adding 1.5·2²³ rounds to the nearest integer and leaves it in the low bits.
+    let shifted = clamped * std::f32::consts::LOG2_E + 12_582_912.0;
+    let n = shifted - 12_582_912.0;
+    let r = clamped - n * 0.693_359_4 + n * 2.121_944_4e-4;
+    let mut y = 1.987_569_2e-4;
+    for c in [1.398_2e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5] {
+        y = y * r + c;
+    }
+    let y = y * r * r + r + 1.0;
+    let power = f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000));
+    if x < -87.0 { 0.0 } else { y * power }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exp_matches_the_platform() {
+        for i in 0..=8700 {
+            let x = -f64::from(i) / 100.0;
+            let (ours, exact) = (f64::from(exp_negative(x as f32)), f64::from(x as f32).exp());
+            assert!((ours / exact - 1.0).abs() < 3e-7, "exp({x}): {ours} {exact}");
+        }
+        assert_eq!(exp_negative(0.0), 1.0);
+        assert_eq!(exp_negative(-1e30), 0.0);
+        assert_eq!(exp_negative(f32::NEG_INFINITY), 0.0);
+    }
+}

@@ -1,0 +1,124 @@
+//! One tile of a streaming softmax over training images: the weights of D_M (eq. 4).
+//!
+//! The logit of image `y` for a noisy image `x` is `-‖x - y‖² / 2σ²`. `‖x‖²` is the same for all `y`
+//! and cancels, which leaves `(x·y - ½‖y‖²) / σ²`. The state of a row carries the largest logit so
+//! far; a tile that raises it rescales what was summed before. So memory does not grow with N, and
+//! no exponent is ever positive: the weights are right at σ = 0.002, where `e^(-‖x-y‖²/2σ²)` itself
+//! is zero for every image.
+//!
+//! State of a row: `[largest logit, Σ w, rescaling of what came before, Σ w·(logit - largest)]`. The
+//! last one gives the entropy of the weights, hence how many images effectively take part.
+
+use super::{Call, Sigma, VIEWS, cover, exp_negative, params};
+use crate::compute::{Access, Kernel, Program, View};
+use crate::error::Result;
+
+params! {
+    struct Params { rows: u32, cols: u32, first: u32, sigma_stride: u32, reset: u32 }
+}
+
+/// Words of a row's state.
+pub const STATE: usize = 4;
+
+/// Stands for minus infinity: no finite logit is below it, and it survives fast-math.
+const LOWEST: f32 = -3.0e38;
+
+/// See the module.
+pub static KERNEL: Kernel = Kernel {
+    name: "softmax_tile",
+    wgsl: &[VIEWS, include_str!("../../shaders/softmax_tile.wgsl")],
+    params: Params::FIELDS,
+    bindings: &[
+        ("norms", Access::Read),
+        ("sigma", Access::Read),
+        ("range", Access::Read),
+        ("s", Access::Write),
+        ("state", Access::Write),
+    ],
+    cpu,
+};
+
+/// A tile of training images against a batch of noisy ones.
+#[derive(Debug, Clone, Copy)]
+pub struct Tile {
+    /// Noisy images.
+    pub rows: usize,
+    /// Training images in this tile.
+    pub cols: usize,
+    /// Number of the first of them in the pool.
+    pub first: usize,
+}
+
+/// Records the tile: `s` holds the products `x·y` and takes the weights.
+///
+/// `norms` holds `‖y‖²` of this tile; `range` is the member's training set, `[first, end)` in the pool.
+pub fn record(
+    program: &mut Program,
+    tile: Tile,
+    sigma: Sigma,
+    [norms, range, s, state]: [View; 4],
+) -> Result<()> {
+    let Tile { rows, cols, first } = tile;
+    let params = Params {
+        rows: rows as u32,
+        cols: cols as u32,
+        first: first as u32,
+        sigma_stride: sigma.stride(),
+        reset: u32::from(first == 0),
+    };
+    let bindings =
+        [(norms, cols), sigma.bind(rows), (range, 2), (s, rows * cols), (state, STATE * rows)];
+    program.stage(&KERNEL, &[], &params, &bindings, cover(rows))
+}
+
+fn cpu(call: &mut Call<'_>) {
+    let p: Params = call.params();
+    let (norms, sigma, range) = (call.read(0), call.read(1), call.read_u32(2));
+    let (s, state) = (call.write(3), call.write(4));
+    let cols = p.cols as usize;
+    // The part of the tile that belongs to the member's training set.
+    let begin = (range[0].max(p.first) - p.first).min(p.cols) as usize;
+    let end = ((range[1].max(p.first) - p.first).min(p.cols) as usize).max(begin);
+    for (i, (s, state)) in s.chunks_exact_mut(cols).zip(state.chunks_exact_mut(STATE)).enumerate() {
+        let sigma = sigma[i * p.sigma_stride as usize];
+        let tightness = 1.0 / (sigma * sigma);
+        let before = if p.reset == 1 {
+            [LOWEST, 0.0, 1.0, 0.0]
+        } else {
+            [state[0], state[1], 1.0, state[3]]
+        };
+        s[..begin].fill(0.0);
+        s[end..].fill(0.0);
+        let mut top = before[0];
+        for (s, norm) in s[begin..end].iter_mut().zip(&norms[begin..end]) {
+            *s = (*s - 0.5 * norm) * tightness;
+            top = if *s > top { *s } else { top };
+        }
+        let shift = before[0] - top;
+        let scale = if before[1] > 0.0 { exp_negative(shift) } else { 0.0 };
+        // Eight running sums, so that the loop vectorizes without reordering a sum.
+        let (mut sums, mut moments) = ([0.0_f32; 8], [0.0_f32; 8]);
+        let mut chunks = s[begin..end].chunks_exact_mut(8);
+        for chunk in &mut chunks {
+            for ((s, sum), moment) in chunk.iter_mut().zip(&mut sums).zip(&mut moments) {
+                let logit = *s - top;
+                let weight = exp_negative(logit);
+                *s = weight;
+                *sum += weight;
+                *moment += weight * logit.max(-87.0);
+            }
+        }
+        for s in chunks.into_remainder() {
+            let logit = *s - top;
+            let weight = exp_negative(logit);
+            *s = weight;
+            sums[0] += weight;
+            moments[0] += weight * logit.max(-87.0);
+        }
+        let sum: f32 = sums.iter().sum();
+        let moment: f32 = moments.iter().sum();
+        let old_moment =
+            if before[1] > 0.0 { scale * (before[3] + before[1] * shift) } else { 0.0 };
+        state.copy_from_slice(&[top, scale * before[1] + sum, scale, old_moment + moment]);
+    }
+}
