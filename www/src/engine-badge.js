@@ -1,6 +1,6 @@
 import { element } from "./dom.js";
 import { showFailure } from "./figure.js";
-import { significant } from "./format.js";
+import { sentence, significant } from "./format.js";
 
 /**
  * The badge in the head of the page: which engine runs, where, and why.
@@ -20,13 +20,13 @@ export function engineBadge(badge, panel, live) {
       live.set({
         "engine.kind": info.kind === "gpu" ? "GPU (WebGPU shaders)" : "CPU (WebAssembly SIMD)",
         "engine.adapter": info.software && info.kind === "gpu" ? `${info.adapter} (software)` : info.adapter,
-        "engine.reason": info.reason,
+        "engine.reason": sentence(info.reason),
         "engine.cpu": `${significant(info.rates.cpu, 2)} GFLOP/s`,
         "engine.gpu": info.rates.gpu === null ? "not available" : `${significant(info.rates.gpu, 2)} GFLOP/s`,
       });
       if (info.problem) showFailure(problem, info.problem);
       else problem.hidden = true;
-      live.announce(`${kind} engine: ${info.reason}`);
+      live.announce(`${kind} engine: ${sentence(info.reason)}`);
     },
     /** @param {import("./engine/protocol.js").Failure} failure */
     fail: (failure) => showFailure(problem, failure),

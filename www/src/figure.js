@@ -1,4 +1,5 @@
 import { make } from "./dom.js";
+import { sentence } from "./format.js";
 
 /**
  * @typedef {import("./parameters.js").Values} Values
@@ -82,7 +83,7 @@ export function liveFigure(root, page, { reads, compute, draw }) {
  * @param {() => void} [retry]
  */
 export function showFailure(place, { message, hint }, retry) {
-  const text = make("p", {}, make("strong", {}, `${message}.`), hint ? ` ${hint}` : "");
+  const text = make("p", {}, make("strong", {}, sentence(message)), hint ? ` ${sentence(hint)}` : "");
   place.replaceChildren(text, ...(retry ? [make("button", { type: "button", onclick: retry }, "Try again")] : []));
   place.hidden = false;
 }

@@ -31,3 +31,6 @@ export function percent(share) {
 
 /** @param {number} ms */
 export const milliseconds = (ms) => (ms < 1000 ? `${Math.max(1, Math.round(ms))} ms` : `${(ms / 1000).toFixed(1)} s`);
+
+/** Text with its full stop; the engine's messages come without. @param {string} text */
+export const sentence = (text) => (text === "" || /[.!?]$/.test(text) ? text : `${text}.`);

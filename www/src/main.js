@@ -5,6 +5,7 @@ import { make } from "./dom.js";
 import { engineBadge } from "./engine-badge.js";
 import { EngineClient } from "./engine/client.js";
 import { denoiseFigure } from "./figures/denoise.js";
+import { errorsFigure } from "./figures/errors.js";
 import { samplesFigure } from "./figures/samples.js";
 import { trajectoryFigure } from "./figures/trajectory.js";
 import { LiveText } from "./live.js";
@@ -36,6 +37,7 @@ if (store.problems.length > 0) {
 mountControls(document, store);
 const badge = engineBadge(byId("engine"), byId("engine-panel"), live);
 denoiseFigure(byId("denoise"), page);
+errorsFigure(byId("errors"), page);
 const training = trainingSet(byId("training-set"), byId("drop-notice"), page);
 trajectoryFigure(byId("trajectory"), page);
 samplesFigure(byId("samples"), page);

@@ -1,6 +1,6 @@
 import { canvas, element, part } from "./dom.js";
 import { liveFigure, SETTING, setting, showFailure } from "./figure.js";
-import { count } from "./format.js";
+import { count, sentence } from "./format.js";
 import { drawGrid, pictureCount } from "./images.js";
 
 /** Below this width, in pixels, the gallery takes two rows. */
@@ -66,7 +66,7 @@ export function trainingSet(root, dropNotice, page) {
         "data.name": data.name,
         "data.source": data.source,
         "data.licence": data.licence,
-        "data.note": data.note,
+        "data.note": sentence(data.note),
         "data.size": `${width} × ${height}${channels === 3 ? " in colour" : ""}`,
         "data.dimensions": count(width * height * channels),
         "data.count": count(data.count),

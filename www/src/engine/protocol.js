@@ -66,6 +66,11 @@
  * @property {number} effective exp(entropy) of all weights
  * @property {number} elapsedMs time in the engine
  *
+ * @typedef {{setting: Setting, split: Split, image: number, sigmas: number[], seed: number}} SweepCall one image at many
+ *   noise levels
+ * @typedef {{sigmas: number[], empirical: number[], gaussian: number[], effective: number[]}} SweepResult
+ *   root mean square distances to the clean image, and the effective number of images, at each level
+ *
  * @typedef {{setting: Setting, seed: number, steps: number}} TrajectoryCall
  * @typedef {object} Path
  * @property {Pictures} x x_t, one more than there are steps
@@ -95,6 +100,7 @@
  *   open: {call: OpenCall, result: null},
  *   describe: {call: DescribeCall, result: DescribeResult},
  *   denoise: {call: DenoiseCall, result: DenoiseResult},
+ *   sweep: {call: SweepCall, result: SweepResult},
  *   trajectory: {call: TrajectoryCall, result: TrajectoryResult},
  *   samples: {call: SamplesCall, result: SamplesResult},
  *   import: {call: ImportCall, result: ImportResult},

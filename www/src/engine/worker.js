@@ -109,8 +109,8 @@ const handlers = {
 
   async denoise({ setting, split, image, sigma, seed }) {
     const { exact, set, n } = await fit(setting);
-    const imageCount = split === "train" ? n : set.info().heldOutCount;
-    const index = image % imageCount;
+    const images = imageCount(set, split, n);
+    const index = image % images;
     const { clean, noisy, empirical, gaussian, weights, indices, effective, elapsedMs } = await exact.denoise({
       split,
       image: index,
@@ -121,7 +121,7 @@ const handlers = {
     return {
       n,
       image: index,
-      imageCount,
+      imageCount: images,
       clean: pictures(set, clean),
       noisy: pictures(set, noisy),
       empirical: pictures(set, empirical),
@@ -138,6 +138,20 @@ const handlers = {
       effective,
       elapsedMs,
     };
+  },
+
+  async sweep({ setting, split, image, sigmas, seed }) {
+    const { exact, set, n } = await fit(setting);
+    const index = image % imageCount(set, split, n);
+    /** @type {import("./protocol.js").SweepResult} */
+    const result = { sigmas, empirical: [], gaussian: [], effective: [] };
+    for (const sigma of sigmas) {
+      const { clean, empirical, gaussian, effective } = await exact.denoise({ split, image: index, sigma, seed });
+      result.empirical.push(rmse(empirical, clean));
+      result.gaussian.push(rmse(gaussian, clean));
+      result.effective.push(effective);
+    }
+    return result;
   },
 
   async trajectory({ setting, seed, steps }) {
@@ -255,6 +269,16 @@ async function fit(setting) {
   busy("Fitting the denoisers");
   fitted = { engine, set, n, exact: await Exact.fit(engine, set, { n }) };
   return fitted;
+}
+
+/**
+ * How many images the reader can choose from.
+ * @param {Dataset} set
+ * @param {import("./protocol.js").Split} split
+ * @param {number} n
+ */
+function imageCount(set, split, n) {
+  return split === "train" ? n : set.info().heldOutCount;
 }
 
 function closeFit() {
