@@ -10,7 +10,10 @@ siteTest("the first picture waits for no data file", {}, async (page) => {
   page.on("request", (request) => fetched.push(new URL(request.url()).pathname));
   await open(page);
   for (const part of ["clean", "noisy", "empirical", "gaussian"]) assert.ok((await contrast(page, part)) > 40, part);
-  assert.deepEqual(fetched.filter((path) => path.includes("/data/")), []);
+  assert.deepEqual(
+    fetched.filter((path) => path.includes("/data/")),
+    [],
+  );
 });
 
 siteTest("the softmax goes from everybody to one as the noise falls", { webgpu: [false] }, async (page) => {
@@ -26,7 +29,9 @@ siteTest("the softmax goes from everybody to one as the noise falls", { webgpu: 
   // A training image itself is found again; a held-out one is not.
   assert.ok((await number(page, "denoise.rmse.empirical")) > 0.05);
   await choose(page, "denoise.split", "Training set");
-  await page.waitForFunction(() => document.querySelector('[data-live="denoise.rmse.empirical"]')?.textContent === "0.00");
+  await page.waitForFunction(
+    () => document.querySelector('[data-live="denoise.rmse.empirical"]')?.textContent === "0.00",
+  );
 });
 
 siteTest("an answer takes less than 50 ms at N = 1024", {}, async (page) => {
@@ -35,7 +40,10 @@ siteTest("an answer takes less than 50 ms at N = 1024", {}, async (page) => {
   for (let i = 0; i < 21; i++) {
     const before = await live(page, "denoise.sigma");
     await slider(page, "denoise.sigma").press("ArrowRight");
-    await page.waitForFunction((old) => document.querySelector('[data-live="denoise.sigma"]')?.textContent !== old, before);
+    await page.waitForFunction(
+      (old) => document.querySelector('[data-live="denoise.sigma"]')?.textContent !== old,
+      before,
+    );
     times.push(parseFloat((await page.locator('[data-part="latency"]').textContent()) ?? ""));
   }
   const median = times.sort((a, b) => a - b)[10];
@@ -73,7 +81,10 @@ siteTest("64 samples: copies from D_M, new images from D_G", {}, async (page) =>
 
   const before = await live(page, "samples.gaussian.gl");
   await page.locator("#samples [data-new-seed]").click();
-  await page.waitForFunction((old) => document.querySelector('[data-live="samples.gaussian.gl"]')?.textContent !== old, before);
+  await page.waitForFunction(
+    (old) => document.querySelector('[data-live="samples.gaussian.gl"]')?.textContent !== old,
+    before,
+  );
 });
 
 siteTest("every chart has a table and a sentence for those who do not see it", { webgpu: [false] }, async (page) => {

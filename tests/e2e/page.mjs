@@ -69,7 +69,12 @@ export async function choose(page, key, label) {
 export function contrast(page, part) {
   return page.locator(`canvas[data-part="${part}"]`).evaluate((canvas) => {
     if (!(canvas instanceof HTMLCanvasElement)) throw new Error("no canvas");
-    const { data } = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")).getImageData(0, 0, canvas.width, canvas.height);
+    const { data } = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")).getImageData(
+      0,
+      0,
+      canvas.width,
+      canvas.height,
+    );
     const grey = data.filter((_, i) => i % 4 === 0);
     return Math.max(...grey) - Math.min(...grey);
   });
@@ -81,11 +86,14 @@ export function contrast(page, part) {
  * @param {{name: string, bytes: Uint8Array}[]} files
  */
 export async function drop(page, files) {
-  const transfer = await page.evaluateHandle((list) => {
-    const dataTransfer = new DataTransfer();
-    for (const { name, bytes } of list) dataTransfer.items.add(new File([new Uint8Array(bytes)], name));
-    return dataTransfer;
-  }, files.map(({ name, bytes }) => ({ name, bytes: [...bytes] })));
+  const transfer = await page.evaluateHandle(
+    (list) => {
+      const dataTransfer = new DataTransfer();
+      for (const { name, bytes } of list) dataTransfer.items.add(new File([new Uint8Array(bytes)], name));
+      return dataTransfer;
+    },
+    files.map(({ name, bytes }) => ({ name, bytes: [...bytes] })),
+  );
   await page.dispatchEvent("body", "dragenter", { dataTransfer: transfer });
   await page.dispatchEvent("body", "drop", { dataTransfer: transfer });
 }
@@ -107,5 +115,14 @@ export function npy(count, side) {
       }
     }
   }
-  return new Uint8Array([0x93, ...Buffer.from("NUMPY"), 1, 0, header.length & 255, header.length >> 8, ...Buffer.from(header), ...pixels]);
+  return new Uint8Array([
+    0x93,
+    ...Buffer.from("NUMPY"),
+    1,
+    0,
+    header.length & 255,
+    header.length >> 8,
+    ...Buffer.from(header),
+    ...pixels,
+  ]);
 }

@@ -52,7 +52,10 @@ siteTest("the badge says which engine runs and why", {}, async (page, { webgpu }
   assert.notEqual(await live(page, "engine.reason"), "");
 
   // The other engine on demand: it runs and agrees, or the panel says why not and nothing is lost.
-  const numbers = async () => [await number(page, "denoise.rmse.empirical"), await number(page, "denoise.rmse.gaussian")];
+  const numbers = async () => [
+    await number(page, "denoise.rmse.empirical"),
+    await number(page, "denoise.rmse.gaussian"),
+  ];
   const before = await numbers();
   await choose(page, "engine", "GPU");
   if (webgpu) {
@@ -64,7 +67,9 @@ siteTest("the badge says which engine runs and why", {}, async (page, { webgpu }
   }
   await ready(page, "denoise");
   const after = await numbers();
-  after.forEach((value, i) => assert.ok(Math.abs(value - before[i]) <= 0.011, `${before} on one engine, ${after} on the other`));
+  after.forEach((value, i) =>
+    assert.ok(Math.abs(value - before[i]) <= 0.011, `${before} on one engine, ${after} on the other`),
+  );
 });
 
 siteTest("own arrays by drop; a broken file costs nothing", { webgpu: [false] }, async (page) => {
@@ -120,8 +125,12 @@ siteTest("own pictures by the picker", { webgpu: [false] }, async (page) => {
   await ready(page, "samples");
 });
 
-siteTest("without scripts the article is still there", { webgpu: [false], context: { javaScriptEnabled: false } }, async (page) => {
-  await page.goto(siteUrl);
-  assert.ok((await page.locator("math").count()) > 20);
-  assert.ok(await page.getByText("needs JavaScript").isVisible());
-});
+siteTest(
+  "without scripts the article is still there",
+  { webgpu: [false], context: { javaScriptEnabled: false } },
+  async (page) => {
+    await page.goto(siteUrl);
+    assert.ok((await page.locator("math").count()) > 20);
+    assert.ok(await page.getByText("needs JavaScript").isVisible());
+  },
+);

@@ -78,9 +78,14 @@ function choice(key, parameter, store) {
 function slider(key, parameter, store) {
   const id = newId();
   const last =
-    parameter.type === "stops" ? parameter.stops.length - 1 : parameter.scale === "log" ? LOG_STEPS : parameter.max - parameter.min;
+    parameter.type === "stops"
+      ? parameter.stops.length - 1
+      : parameter.scale === "log"
+        ? LOG_STEPS
+        : parameter.max - parameter.min;
   /** @param {number} position */
-  const valueAt = (position) => (parameter.type === "stops" ? parameter.stops[position] : fromFraction(parameter, position / last));
+  const valueAt = (position) =>
+    parameter.type === "stops" ? parameter.stops[position] : fromFraction(parameter, position / last);
   /** @param {number} value */
   const positionOf = (value) =>
     parameter.type === "stops" ? parameter.stops.indexOf(value) : Math.round(toFraction(parameter, value) * last);

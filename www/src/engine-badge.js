@@ -21,8 +21,8 @@ export function engineBadge(badge, panel, live) {
         "engine.kind": info.kind === "gpu" ? "GPU (WebGPU shaders)" : "CPU (WebAssembly SIMD)",
         "engine.adapter": info.software && info.kind === "gpu" ? `${info.adapter} (software)` : info.adapter,
         "engine.reason": sentence(info.reason),
-        "engine.cpu": `${significant(info.rates.cpu, 2)} GFLOP/s`,
-        "engine.gpu": info.rates.gpu === null ? "not available" : `${significant(info.rates.gpu, 2)} GFLOP/s`,
+        "engine.cpu": rate(info.rates.cpu),
+        "engine.gpu": rate(info.rates.gpu),
       });
       if (info.problem) showFailure(problem, info.problem);
       else problem.hidden = true;
@@ -37,3 +37,6 @@ export function engineBadge(badge, panel, live) {
     },
   };
 }
+
+/** @param {number | undefined} gigaflops */
+const rate = (gigaflops) => (gigaflops === undefined ? "not measured" : `${significant(gigaflops, 2)} GFLOP/s`);

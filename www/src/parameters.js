@@ -193,8 +193,10 @@ export function fromSearch(search) {
     const key = keys.find((known) => known === name);
     const value = key && parse(key, text);
     if (!key) problems.push(`This page has no setting called “${name}”.`);
-    else if (value === undefined) problems.push(`“${text}” is no value for ${parameters[key].label}; using ${parameters[key].default}.`);
-    else if (value === "own") problems.push("The link was made with somebody’s own images, which never leave their machine; using Faces.");
+    else if (value === undefined)
+      problems.push(`“${text}” is no value for ${parameters[key].label}; using ${parameters[key].default}.`);
+    else if (value === "own")
+      problems.push("The link was made with somebody’s own images, which never leave their machine; using Faces.");
     else Object.assign(values, { [key]: value });
   }
   return { values, problems };

@@ -50,7 +50,10 @@ export class Store {
       this.#window.history.replaceState(null, "", this.#url(before));
       this.#window.history.pushState(null, "", this.#url(this.#values));
     } else {
-      this.#timer = setTimeout(() => this.#window.history.replaceState(null, "", this.#url(this.#values)), URL_DELAY_MS);
+      this.#timer = setTimeout(
+        () => this.#window.history.replaceState(null, "", this.#url(this.#values)),
+        URL_DELAY_MS,
+      );
     }
   }
 

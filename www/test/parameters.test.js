@@ -28,12 +28,26 @@ test("the URL holds only what differs from the default", () => {
 });
 
 test("what was written to the URL is read back", () => {
-  const values = { ...defaults(), data: /** @type {const} */ ("mnist"), "denoise.sigma": 0.002, "samples.seed": 0xffffffff };
+  const values = {
+    ...defaults(),
+    data: /** @type {const} */ ("mnist"),
+    "denoise.sigma": 0.002,
+    "samples.seed": 0xffffffff,
+  };
   assert.deepEqual(fromSearch(toSearch(values)), { values, problems: [] });
 });
 
 test("bad values fall back to the default, each with a notice", () => {
-  const bad = ["n=100", "n=", "denoise.sigma=1e9", "denoise.sigma=NaN", "denoise.image=1.5", "data=cats", "engine=GPU", "nonsense=1"];
+  const bad = [
+    "n=100",
+    "n=",
+    "denoise.sigma=1e9",
+    "denoise.sigma=NaN",
+    "denoise.image=1.5",
+    "data=cats",
+    "engine=GPU",
+    "nonsense=1",
+  ];
   for (const text of bad) {
     const { values, problems } = fromSearch(`?${text}`);
     assert.deepEqual(values, defaults(), text);

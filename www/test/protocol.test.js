@@ -105,12 +105,16 @@ test("a dead worker fails its calls, and the next call starts another", async ()
 });
 
 test("every thrown thing becomes kind, message and hint", () => {
-  assert.deepEqual(toFailure({ kind: { name: "LimitExceeded", need: 2, have: 1 }, message: "Too much", hint: "Less" }), {
+  assert.deepEqual(toFailure({ kind: "LimitExceeded", message: "Too much", hint: "Less", need: 2, have: 1 }), {
     kind: "LimitExceeded",
     message: "Too much",
     hint: "Less",
   });
-  assert.deepEqual(toFailure(new TypeError("x is no function")), { kind: "Unexpected", message: "x is no function", hint: "" });
+  assert.deepEqual(toFailure(new TypeError("x is no function")), {
+    kind: "Unexpected",
+    message: "x is no function",
+    hint: "",
+  });
   assert.deepEqual(toFailure("unreachable"), { kind: "Unexpected", message: "unreachable", hint: "" });
   assert.equal(toFailure(null).message, "null");
   assert.equal(toFailure({}).message, "Something went wrong");
@@ -118,6 +122,12 @@ test("every thrown thing becomes kind, message and hint", () => {
 
 test("each buffer is handed over once, and files are not opened up", () => {
   const buffer = new ArrayBuffer(8);
-  const message = { a: new Uint8Array(buffer), b: [{ c: new Float32Array(buffer) }, new Uint8Array(4)], d: new Date(), e: null, f: "text" };
+  const message = {
+    a: new Uint8Array(buffer),
+    b: [{ c: new Float32Array(buffer) }, new Uint8Array(4)],
+    d: new Date(),
+    e: null,
+    f: "text",
+  };
   assert.equal(transferables(message).length, 2);
 });

@@ -4,7 +4,6 @@
  */
 import { Dataset, unzip } from "../../pkg/hidden_gaussian.js";
 
-/** @typedef {{width: number, height: number, rgba: Uint8ClampedArray}} Picture */
 /** @typedef {{name: string, bytes: Uint8Array}} Entry */
 
 const PICTURE = /\.(png|jpe?g|webp|gif|bmp|avif)$/i;
@@ -20,19 +19,29 @@ const MAX_PICTURES = 10_000;
  */
 export async function importFiles(files, options) {
   const visible = files.filter(({ name }) => !name.startsWith("."));
-  if (visible.length === 0) throw bad("There is no file in what was dropped", "Drop images, a folder of images, or one array file.");
+  if (visible.length === 0)
+    throw bad("There is no file in what was dropped", "Drop images, a folder of images, or one array file.");
 
   const entries = [];
   for (const file of visible) entries.push(...(await open(file)));
   const pictures = entries.filter(({ name }) => PICTURE.test(name));
   const arrays = entries.filter(({ name }) => !PICTURE.test(name));
 
-  if (pictures.length > 0) return Dataset.pictures(await decode(pictures), options);
+  if (pictures.length > 0) return Dataset.pictures(nameOf(visible), await decode(pictures), options);
   if (arrays.length === 1) return Dataset.import(arrays[0].name, arrays[0].bytes, options);
   throw bad(
     `None of the ${arrays.length} files is an image`,
     "Array files (.npy, .npz, IDX, CIFAR-10 .bin) are read one at a time; images may come together.",
   );
+}
+
+/**
+ * What to call a set of pictures: the archive or the folder that they came from.
+ * @param {File[]} files
+ */
+function nameOf([first, ...others]) {
+  if (others.length === 0) return first.name;
+  return first.webkitRelativePath.split("/")[0] || "Your pictures";
 }
 
 /**
@@ -48,7 +57,7 @@ async function open(file) {
 
 /**
  * @param {Entry[]} entries
- * @returns {Promise<Picture[]>}
+ * @returns {Promise<ImageData[]>}
  */
 async function decode(entries) {
   if (entries.length > MAX_PICTURES) {
@@ -70,7 +79,7 @@ async function decode(entries) {
     context.imageSmoothingQuality = "high";
     context.drawImage(bitmap, 0, 0, width, height);
     bitmap.close();
-    pictures.push({ width, height, rgba: context.getImageData(0, 0, width, height).data });
+    pictures.push(context.getImageData(0, 0, width, height));
   }
   return pictures;
 }

@@ -24,25 +24,9 @@
  * @property {number} height
  * @property {Uint8ClampedArray<ArrayBuffer>} rgba one image after the other
  *
- * @typedef {object} DataInfo
- * @property {string} name
- * @property {string} source
- * @property {string} licence
- * @property {string} note
- * @property {number} count
- * @property {number} height
- * @property {number} width
- * @property {number} channels
- * @property {number} trainCount
- * @property {number} heldOutCount
- *
- * @typedef {object} EngineInfo
- * @property {"gpu" | "cpu"} kind
- * @property {string} adapter
- * @property {boolean} software
- * @property {string} reason
- * @property {{cpu: number, gpu: number | null}} rates matrix multiply in GFLOP/s
- * @property {Failure | null} problem why the engine that was asked for does not run
+ * @typedef {import("../../pkg/hidden_gaussian.js").DatasetInfo} DataInfo
+ * @typedef {import("../../pkg/hidden_gaussian.js").EngineInfo & {problem: Failure | null}} EngineInfo
+ *   `problem`: why the engine that was asked for does not run
  *
  * @typedef {{engine: EngineChoice}} OpenCall start this engine; the answer is empty, the `engine` event tells the rest
  *
@@ -128,10 +112,9 @@ export function toFailure(thrown) {
   const { kind, message, hint } = /** @type {{kind?: unknown, message?: unknown, hint?: unknown}} */ (
     typeof thrown === "object" && thrown !== null ? thrown : { message: String(thrown) }
   );
-  // The Rust core tags its kinds as {name, …}; an Error from the browser has none.
-  const name = typeof kind === "object" && kind !== null && "name" in kind ? kind.name : kind;
   return {
-    kind: typeof name === "string" ? name : "Unexpected",
+    // An error of the browser itself has no kind.
+    kind: typeof kind === "string" ? kind : "Unexpected",
     message: typeof message === "string" && message ? message : "Something went wrong",
     hint: typeof hint === "string" ? hint : "",
   };
@@ -150,7 +133,11 @@ export function transferables(message) {
   const visit = (value) => {
     if (ArrayBuffer.isView(value)) {
       if (value.buffer instanceof ArrayBuffer) found.add(value.buffer);
-    } else if (value !== null && typeof value === "object" && [Object.prototype, Array.prototype].includes(Object.getPrototypeOf(value))) {
+    } else if (
+      value !== null &&
+      typeof value === "object" &&
+      [Object.prototype, Array.prototype].includes(Object.getPrototypeOf(value))
+    ) {
       Object.values(value).forEach(visit);
     }
   };

@@ -111,12 +111,15 @@ const handlers = {
     const { exact, set, n } = await fit(setting);
     const images = imageCount(set, split, n);
     const index = image % images;
-    const { clean, noisy, empirical, gaussian, weights, indices, effective, elapsedMs } = await exact.denoise({
+    const start = performance.now();
+    const { clean, noisy, empirical, gaussian, weights, indices, effective } = await exact.denoise(
+      set,
       split,
-      image: index,
+      index,
       sigma,
       seed,
-    });
+    );
+    const elapsedMs = performance.now() - start;
     const heaviest = [...indices.subarray(0, HEAVIEST)].map((i) => set.train(i));
     return {
       n,
@@ -146,7 +149,7 @@ const handlers = {
     /** @type {import("./protocol.js").SweepResult} */
     const result = { sigmas, empirical: [], gaussian: [], effective: [] };
     for (const sigma of sigmas) {
-      const { clean, empirical, gaussian, effective } = await exact.denoise({ split, image: index, sigma, seed });
+      const { clean, empirical, gaussian, effective } = await exact.denoise(set, split, index, sigma, seed);
       result.empirical.push(rmse(empirical, clean));
       result.gaussian.push(rmse(gaussian, clean));
       result.effective.push(effective);
@@ -253,7 +256,7 @@ async function makeDataset(name) {
       hint: "Check the connection and choose the data set again.",
     };
   }
-  return Dataset.packed(new Uint8Array(await response.arrayBuffer()), { size });
+  return Dataset.import(file, new Uint8Array(await response.arrayBuffer()), { size });
 }
 
 /**
@@ -267,7 +270,7 @@ async function fit(setting) {
   if (fitted && fitted.engine === engine && fitted.set === set && fitted.n === n) return fitted;
   closeFit();
   busy("Fitting the denoisers");
-  fitted = { engine, set, n, exact: await Exact.fit(engine, set, { n }) };
+  fitted = { engine, set, n, exact: await Exact.fit(engine, set, n) };
   return fitted;
 }
 

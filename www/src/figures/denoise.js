@@ -81,7 +81,10 @@ export function denoiseFigure(root, page) {
     });
     page.live.claim("denoise.mean", sigma >= HIGH_NOISE ? rmse.between < 0.1 : undefined);
     page.live.claim("denoise.lookup", sigma <= LOW_NOISE ? weights[0] > 0.9 : undefined);
-    page.live.claim("denoise.heldOut", split === "heldOut" && sigma < HIGH_NOISE ? rmse.gaussian < rmse.empirical : undefined);
+    page.live.claim(
+      "denoise.heldOut",
+      split === "heldOut" && sigma < HIGH_NOISE ? rmse.gaussian < rmse.empirical : undefined,
+    );
     describe(pictures.clean, `Clean ${split === "train" ? "training" : "held-out"} image ${image + 1}`);
     describe(pictures.noisy, `The same image with noise of standard deviation ${significant(sigma)}`);
     describe(pictures.empirical, `Answer of the empirical denoiser, ${fixed(rmse.empirical)} from the clean image`);

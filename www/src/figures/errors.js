@@ -57,7 +57,12 @@ function errorsChart(root) {
         `and from ${fixed(gaussian[0])} to ${fixed(gaussian[LEVELS - 1])} for the Gaussian denoiser`,
       columns: ["σ", "Empirical: error", "Gaussian: error", "Effective number of images"],
       rows: ({ sigmas, empirical, gaussian, effective }) =>
-        sigmas.map((sigma, i) => [significant(sigma), fixed(empirical[i], 3), fixed(gaussian[i], 3), significant(effective[i])]),
+        sigmas.map((sigma, i) => [
+          significant(sigma),
+          fixed(empirical[i], 3),
+          fixed(gaussian[i], 3),
+          significant(effective[i]),
+        ]),
       options(result) {
         const { sigmas, sigma } = result;
         const top = Math.max(...result.empirical, ...result.gaussian);
@@ -78,7 +83,14 @@ function errorsChart(root) {
               return [
                 line(points, { x: "sigma", y: "error", stroke: colour, strokeWidth: 2, strokeDasharray: dash }),
                 text([points[LABEL_AT]], { x: "sigma", y: "error", text: () => label, dy: -9, textAnchor: "middle" }),
-                dot([between(points, sigma)], { x: "sigma", y: "error", r: 4, fill: colour, stroke: "var(--paper)", strokeWidth: 1.5 }),
+                dot([between(points, sigma)], {
+                  x: "sigma",
+                  y: "error",
+                  r: 4,
+                  fill: colour,
+                  stroke: "var(--paper)",
+                  strokeWidth: 1.5,
+                }),
               ];
             }),
           ],
@@ -94,7 +106,10 @@ function errorsChart(root) {
  * @param {number} sigma
  */
 function between(points, sigma) {
-  const after = Math.max(1, points.findIndex((point) => point.sigma >= sigma));
+  const after = Math.max(
+    1,
+    points.findIndex((point) => point.sigma >= sigma),
+  );
   const [a, b] = [points[after - 1], points[after]];
   const share = Math.log(sigma / a.sigma) / Math.log(b.sigma / a.sigma);
   return { sigma, error: a.error + share * (b.error - a.error) };

@@ -99,7 +99,11 @@ function ratiosChart(root) {
       rows: ({ empirical, gaussian }) =>
         Array.from(empirical.d1, (_, i) => [
           i + 1,
-          ...[empirical, gaussian].flatMap(({ d1, d2 }) => [significant(d1[i]), significant(d2[i]), fixed(d1[i] / d2[i], 3)]),
+          ...[empirical, gaussian].flatMap(({ d1, d2 }) => [
+            significant(d1[i]),
+            significant(d2[i]),
+            fixed(d1[i] / d2[i], 3),
+          ]),
         ]),
       options(result, width) {
         const points = DENOISERS.flatMap((name) =>
@@ -112,15 +116,59 @@ function ratiosChart(root) {
           marginLeft: 72,
           marginRight: 8,
           marginBottom: 34,
-          x: { domain: [0, 1], label: "d₁ / d₂ of each sample →", labelAnchor: "right", ticks: narrow ? 3 : 5, tickSize: 4 },
+          x: {
+            domain: [0, 1],
+            label: "d₁ / d₂ of each sample →",
+            labelAnchor: "right",
+            ticks: narrow ? 3 : 5,
+            tickSize: 4,
+          },
           y: { domain: DENOISERS, axis: null, padding: 0.3 },
           marks: [
             ruleX([MEMORIZED], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
-            text([MEMORIZED], { x: (x) => x, text: () => "← copies", frameAnchor: "top", textAnchor: "end", dx: -6, dy: -14, fill: "var(--muted)" }),
-            text([MEMORIZED], { x: (x) => x, text: () => "new images →", frameAnchor: "top", textAnchor: "start", dx: 6, dy: -14, fill: "var(--muted)" }),
-            text(DENOISERS, { y: (name) => name, text: (name) => NAMES[/** @type {keyof typeof NAMES} */ (name)], frameAnchor: "left", textAnchor: "end", dx: -10 }),
-            tickX(points, { x: "ratio", y: "name", stroke: ({ name }) => COLOURS[/** @type {keyof typeof COLOURS} */ (name)], strokeOpacity: 0.55, strokeWidth: 1.5 }),
-            dot(points.filter(({ i }) => i === result.pick), { x: "ratio", y: "name", r: 4.5, fill: ({ name }) => COLOURS[/** @type {keyof typeof COLOURS} */ (name)], stroke: "var(--paper)", strokeWidth: 1.5 }),
+            text([MEMORIZED], {
+              x: (x) => x,
+              text: () => "← copies",
+              frameAnchor: "top",
+              textAnchor: "end",
+              dx: -6,
+              dy: -14,
+              fill: "var(--muted)",
+            }),
+            text([MEMORIZED], {
+              x: (x) => x,
+              text: () => "new images →",
+              frameAnchor: "top",
+              textAnchor: "start",
+              dx: 6,
+              dy: -14,
+              fill: "var(--muted)",
+            }),
+            text(DENOISERS, {
+              y: (name) => name,
+              text: (name) => NAMES[/** @type {keyof typeof NAMES} */ (name)],
+              frameAnchor: "left",
+              textAnchor: "end",
+              dx: -10,
+            }),
+            tickX(points, {
+              x: "ratio",
+              y: "name",
+              stroke: ({ name }) => COLOURS[/** @type {keyof typeof COLOURS} */ (name)],
+              strokeOpacity: 0.55,
+              strokeWidth: 1.5,
+            }),
+            dot(
+              points.filter(({ i }) => i === result.pick),
+              {
+                x: "ratio",
+                y: "name",
+                r: 4.5,
+                fill: ({ name }) => COLOURS[/** @type {keyof typeof COLOURS} */ (name)],
+                stroke: "var(--paper)",
+                strokeWidth: 1.5,
+              },
+            ),
           ],
         };
       },

@@ -61,7 +61,9 @@ export function trajectoryFigure(root, page) {
       lane.call("trajectory", { setting: setting(values), seed: values["trajectory.seed"], steps: STEPS }),
     draw(result) {
       latest = result;
-      sigmas.forEach((place, step) => (place.textContent = significant(result.sigmas[step], result.sigmas[step] < 10 ? 2 : 3)));
+      sigmas.forEach(
+        (place, step) => (place.textContent = significant(result.sigmas[step], result.sigmas[step] < 10 ? 2 : 3)),
+      );
       for (const name of DENOISERS) {
         const path = result[name];
         strips[name].forEach((cell, step) => drawPicture(cell, path.d, step));
