@@ -29,7 +29,7 @@ const GALLERY = 24;
 
 // The type checker knows pages only; a worker's own end of the line has the same two members.
 const scope = /** @type {Pick<Worker, "postMessage" | "onmessage">} */ (/** @type {unknown} */ (self));
-const ready = init();
+const ready = init({ module_or_path: new URL("../../pkg/hidden_gaussian_bg.wasm", import.meta.url) });
 
 let base = "";
 /** @type {{choice: EngineChoice, engine: Engine} | undefined} */
