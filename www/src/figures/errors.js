@@ -10,6 +10,8 @@ import { fromFraction, parameters } from "../parameters.js";
 const SIGMA = parameters["denoise.sigma"];
 const LEVELS = 33;
 const SIGMAS = Array.from({ length: LEVELS }, (_, i) => fromFraction(SIGMA, i / (LEVELS - 1)));
+const LEVELS_PER_CALL = 3;
+const KEYS = /** @type {const} */ (["sigmas", "empirical", "gaussian", "effective"]);
 /** Where the labels stand: the curves are well apart there. */
 const LABEL_AT = Math.round(0.3 * LEVELS);
 
@@ -30,16 +32,36 @@ export function errorsFigure(root, page) {
   const redraw = () => latest && draw({ ...latest, sigma: store.values["denoise.sigma"] });
   store.subscribe(["denoise.sigma"], redraw);
 
+  let running = new AbortController();
   liveFigure(root, page, {
     reads: [...SETTING, "denoise.split", "denoise.image", "denoise.seed"],
-    compute: (values, lane) =>
-      lane.call("sweep", {
-        setting: setting(values),
-        split: values["denoise.split"],
-        image: values["denoise.image"] - 1,
-        sigmas: SIGMAS,
-        seed: values["denoise.seed"],
-      }),
+    async compute(values) {
+      running.abort();
+      const { signal } = (running = new AbortController());
+      /** @type {SweepResult} */
+      const whole = { sigmas: [], empirical: [], gaussian: [], effective: [] };
+      // A few levels to a call, so that the slider's own calls are answered in between.
+      for (let i = 0; i < LEVELS && !signal.aborted; i += LEVELS_PER_CALL) {
+        const part = await page.engine
+          .call(
+            "sweep",
+            {
+              setting: setting(values),
+              split: values["denoise.split"],
+              image: values["denoise.image"] - 1,
+              sigmas: SIGMAS.slice(i, i + LEVELS_PER_CALL),
+              seed: values["denoise.seed"],
+            },
+            signal,
+          )
+          .catch((failure) => {
+            if (failure.kind !== "Cancelled") throw failure;
+          });
+        if (!part) return undefined;
+        for (const name of KEYS) whole[name].push(...part[name]);
+      }
+      return whole;
+    },
     draw(result) {
       latest = result;
       redraw();

@@ -67,7 +67,7 @@ export function samplesFigure(root, page) {
         drawGrid(canvas(root, `${name}-nearest-grid`), nearest, COLUMNS);
         live.set({
           [`samples.${name}.gl`]: fixed(gl),
-          [`samples.${name}.glSquared`]: significant(glSquared, 2),
+          [`samples.${name}.glSquared`]: fixed(glSquared),
           [`samples.${name}.memorized`]: percent(memorized),
         });
       }
