@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { siteTest } from "./harness.mjs";
+import { siteTest, siteUrl } from "./harness.mjs";
 import { live, open, ready } from "./page.mjs";
 
 const axe = await readFile(
@@ -138,3 +138,13 @@ siteTest("the security policy is strict", { webgpu: [false] }, async (page) => {
   );
   assert.equal(handlers, 0);
 });
+
+siteTest(
+  "without scripts the article is still there, and says what is missing",
+  { webgpu: [false], context: { javaScriptEnabled: false } },
+  async (page) => {
+    await page.goto(siteUrl);
+    assert.ok(await page.locator("#eq-4 math").isVisible());
+    assert.match(await page.locator("noscript").innerHTML(), /needs JavaScript/);
+  },
+);

@@ -1,7 +1,7 @@
 // Data, N, engine, own files, links: what the reader can change.
 
 import assert from "node:assert/strict";
-import { siteTest, siteUrl } from "./harness.mjs";
+import { siteTest } from "./harness.mjs";
 import { choose, contrast, drop, live, npy, number, open, ready, slider } from "./page.mjs";
 
 siteTest("a data set is fetched when it is chosen, with its source and licence", { webgpu: [false] }, async (page) => {
@@ -48,7 +48,7 @@ siteTest("the badge says which engine runs and why", {}, async (page, { webgpu }
   const panel = page.locator("#engine-panel");
   assert.match((await panel.textContent()) ?? "", /WebAssembly|WebGPU/);
   assert.match(await live(page, "engine.cpu"), /GFLOP/);
-  assert.match(await live(page, "engine.gpu"), webgpu ? /GFLOP/ : /not available/);
+  assert.match(await live(page, "engine.gpu"), webgpu ? /GFLOP/ : /not measured/);
   assert.notEqual(await live(page, "engine.reason"), "");
 
   // The other engine on demand: it runs and agrees, or the panel says why not and nothing is lost.
@@ -124,13 +124,3 @@ siteTest("own pictures by the picker", { webgpu: [false] }, async (page) => {
   assert.equal(await number(page, "data.count"), 40);
   await ready(page, "samples");
 });
-
-siteTest(
-  "without scripts the article is still there",
-  { webgpu: [false], context: { javaScriptEnabled: false } },
-  async (page) => {
-    await page.goto(siteUrl);
-    assert.ok((await page.locator("math").count()) > 20);
-    assert.ok(await page.getByText("needs JavaScript").isVisible());
-  },
-);
