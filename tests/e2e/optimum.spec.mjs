@@ -50,6 +50,37 @@ siteTest("an answer takes less than 50 ms at N = 1024", {}, async (page) => {
   assert.ok(median < 50, `median of ${times.join(", ")} ms`);
 });
 
+siteTest("after a quick drag the picture is that of where the slider rests", { webgpu: [false] }, async (page) => {
+  await open(page);
+  const sigma = slider(page, "denoise.sigma");
+  const numbers = () =>
+    Promise.all(["sigma", "rmse.empirical", "rmse.gaussian", "effective"].map((name) => live(page, `denoise.${name}`)));
+  await sigma.fill("200");
+  await ready(page, "denoise");
+  const expected = await numbers();
+  await sigma.evaluate(async (input) => {
+    if (!(input instanceof HTMLInputElement)) throw new Error("no slider");
+    for (let i = 0; i <= 60; i++) {
+      input.value = i < 60 ? String(7 * i) : "200";
+      input.dispatchEvent(new Event("input"));
+      if (i % 5 === 0) await new Promise(requestAnimationFrame);
+    }
+  });
+  await ready(page, "denoise");
+  assert.deepEqual(await numbers(), expected);
+});
+
+siteTest("a crashed engine is replaced at the next wish", { webgpu: [false] }, async (page) => {
+  await open(page);
+  const [first] = page.workers();
+  const closed = new Promise((resolve) => first.on("close", resolve));
+  await first.evaluate(() => void setTimeout(() => reportError(new Error("simulated crash"))));
+  await closed;
+  await slider(page, "denoise.sigma").press("Home");
+  await page.waitForFunction(() => document.querySelector('[data-live="denoise.sigma"]')?.textContent === "0.002");
+  assert.equal(page.workers().length, 1);
+});
+
 siteTest("D_M's path ends at a training image, D_G's does not", {}, async (page) => {
   await open(page);
   await ready(page, "trajectory");

@@ -1,4 +1,5 @@
 import { make } from "./dom.js";
+import { toFailure } from "./engine/protocol.js";
 import { sentence } from "./format.js";
 
 /**
@@ -47,23 +48,27 @@ export function liveFigure(root, page, { reads, compute, draw }) {
   root.append(errors);
   let near = false;
   let stale = true;
+  let pending = 0;
 
   const update = async () => {
     stale = true;
     if (!near) return;
     stale = false;
     const start = performance.now();
+    pending++;
     root.setAttribute("aria-busy", "true");
     try {
       const result = await compute(page.store.values, lane);
-      if (result === undefined) return;
-      errors.hidden = true;
-      draw(result, performance.now() - start);
-      root.setAttribute("data-ready", "");
+      if (result !== undefined) {
+        errors.hidden = true;
+        draw(result, performance.now() - start);
+        root.setAttribute("data-ready", "");
+      }
     } catch (thrown) {
-      showFailure(errors, /** @type {import("./engine/protocol.js").Failure} */ (thrown), update);
+      showFailure(errors, toFailure(thrown), update);
     }
-    root.setAttribute("aria-busy", "false");
+    pending--;
+    root.setAttribute("aria-busy", String(pending > 0));
   };
 
   page.figures.add(update);

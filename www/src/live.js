@@ -36,7 +36,7 @@ export class LiveText {
       if (place.getAttribute("data-verdict") === verdict) continue;
       place.setAttribute("data-verdict", verdict);
       place.querySelector(".verdict")?.remove();
-      if (words[verdict]) place.append(make("small", { className: "verdict" }, ` ${words[verdict]}`));
+      if (words[verdict]) place.append(make("small", { className: "verdict" }, ` (${words[verdict]})`));
     }
   }
 

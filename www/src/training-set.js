@@ -1,4 +1,5 @@
 import { canvas, element, part } from "./dom.js";
+import { toFailure } from "./engine/protocol.js";
 import { liveFigure, SETTING, setting, showFailure } from "./figure.js";
 import { count, sentence } from "./format.js";
 import { drawGrid, pictureCount } from "./images.js";
@@ -38,7 +39,7 @@ export function trainingSet(root, dropNotice, page) {
       if (store.values.data === "own") page.figures.forEach((update) => update());
       else store.set({ data: "own" });
     } catch (thrown) {
-      showFailure(errors, /** @type {import("./engine/protocol.js").Failure} */ (thrown));
+      showFailure(errors, toFailure(thrown));
     }
     root.setAttribute("aria-busy", "false");
   };

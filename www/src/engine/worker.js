@@ -66,6 +66,8 @@ async function work() {
       post({ kind: "done", id, result: await answer(call, payload) });
     } catch (thrown) {
       post({ kind: "failed", id, error: toFailure(thrown) });
+      // After a trap nothing in the instance can be trusted: let the page see an error and start a new worker.
+      if (thrown instanceof WebAssembly.RuntimeError) reportError(thrown);
     }
     busy("");
     // A new task, so that messages which came meanwhile (a cancel, say) are read before the next call starts.

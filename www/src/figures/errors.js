@@ -12,8 +12,8 @@ const LEVELS = 33;
 const SIGMAS = Array.from({ length: LEVELS }, (_, i) => fromFraction(SIGMA, i / (LEVELS - 1)));
 const LEVELS_PER_CALL = 3;
 const KEYS = /** @type {const} */ (["sigmas", "empirical", "gaussian", "effective"]);
-/** Where the labels stand: the curves are well apart there. */
-const LABEL_AT = Math.round(0.3 * LEVELS);
+/** Labels stand left of here: to the right the curves run together. */
+const LABELS_END = Math.round(0.7 * LEVELS);
 
 const CURVES = /** @type {const} */ ([
   { name: "empirical", label: "Empirical", colour: "var(--d-m)", dash: undefined },
@@ -86,12 +86,17 @@ function errorsChart(root) {
           significant(effective[i]),
         ]),
       options(result) {
-        const { sigmas, sigma } = result;
-        const top = Math.max(...result.empirical, ...result.gaussian);
+        const { sigmas, sigma, empirical, gaussian } = result;
+        const top = Math.max(...empirical, ...gaussian);
+        // Labels stand where the curves are furthest apart, above each curve if there is room between the two.
+        const gaps = empirical.slice(2, LABELS_END).map((error, i) => Math.abs(error - gaussian[i + 2]));
+        const labelAt = 2 + gaps.indexOf(Math.max(...gaps));
+        const roomy = Math.max(...gaps) > 0.3 * top;
+        const upper = empirical[labelAt] > gaussian[labelAt] ? "empirical" : "gaussian";
         return {
-          height: 96,
+          height: 112,
           marginTop: 16,
-          marginBottom: 4,
+          marginBottom: 16,
           marginLeft: 0,
           marginRight: 0,
           x: { type: "log", domain: [SIGMA.min, SIGMA.max], axis: null },
@@ -104,7 +109,13 @@ function errorsChart(root) {
               const points = sigmas.map((level, i) => ({ sigma: level, error: result[name][i] }));
               return [
                 line(points, { x: "sigma", y: "error", stroke: colour, strokeWidth: 2, strokeDasharray: dash }),
-                text([points[LABEL_AT]], { x: "sigma", y: "error", text: () => label, dy: -9, textAnchor: "middle" }),
+                text([points[labelAt]], {
+                  x: "sigma",
+                  y: "error",
+                  text: () => label,
+                  dy: roomy || name === upper ? -9 : 10,
+                  textAnchor: "start",
+                }),
                 dot([between(points, sigma)], {
                   x: "sigma",
                   y: "error",
