@@ -1,8 +1,11 @@
 //! What the integration tests share.
 #![allow(dead_code, unused_imports, unused_macros, reason = "each test binary uses its own part")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 pub mod closed_forms;
 pub mod stages;
+pub mod training;
+pub mod training_stages;
 
 use hidden_gaussian::Result;
 use hidden_gaussian::compute::{Engine, Loaded, Program, View};
@@ -25,6 +28,12 @@ pub fn gpu() -> Option<Engine> {
         }
         Err(error) => panic!("{error}"),
     }
+}
+
+/// The GPU engine of the browser that runs the test: it must have one.
+#[cfg(target_arch = "wasm32")]
+pub async fn gpu() -> Engine {
+    Engine::gpu().await.unwrap()
 }
 
 /// Standard normals, different for each `index`.
@@ -89,6 +98,14 @@ macro_rules! tests_of {
         $run! { $engine, stages:
         matmul_on_odd_shapes, row_stages_on_odd_shapes,
         tiles_over_training_images_on_odd_shapes, philox_is_bit_exact }
+    };
+    (training, $run:ident, $engine:expr) => {
+        $run! { $engine, training:
+        resuming_is_bit_exact, members_do_not_leak, divergence_stays_with_its_member }
+    };
+    (training_stages, $run:ident, $engine:expr) => {
+        $run! { $engine, training_stages:
+        stages_on_odd_shapes, the_optimizer_on_odd_lengths, steps_match_the_cpu }
     };
 }
 pub(crate) use tests_of;

@@ -15,10 +15,10 @@ const TOLERANCE: f64 = 1e-4;
 
 /// Cases that went wrong, so that one run shows them all.
 #[derive(Default)]
-struct Failures(Vec<String>);
+pub struct Failures(pub Vec<String>);
 
 impl Failures {
-    async fn compare(
+    pub async fn compare(
         &mut self,
         case: String,
         gpu: &Engine,
@@ -31,7 +31,7 @@ impl Failures {
         let twin = run(&Engine::Cpu, members, inputs, lens, &record).await;
         for (i, (a, b)) in ours.iter().zip(&twin).enumerate() {
             let error = relative_error(a, b);
-            if !(error <= TOLERANCE) {
+            if error > TOLERANCE {
                 self.0.push(format!("{case}: buffer {i} differs by {error:.2e}"));
             }
         }
@@ -46,7 +46,7 @@ impl Drop for Failures {
     }
 }
 
-fn bits(words: &[u32]) -> Vec<f32> {
+pub fn bits(words: &[u32]) -> Vec<f32> {
     words.iter().map(|&w| f32::from_bits(w)).collect()
 }
 
