@@ -1,3 +1,6 @@
+/** Places narrower than this many pixels are laid out as on a phone, here and in figures.css. */
+export const NARROW = 560;
+
 /**
  * The element of `root` that plays `part`; index.html must have it.
  * @template {Element} T

@@ -1,11 +1,8 @@
-import { canvas, element, part } from "./dom.js";
+import { canvas, element, NARROW, part } from "./dom.js";
 import { toFailure } from "./engine/protocol.js";
 import { liveFigure, SETTING, setting, showFailure } from "./figure.js";
 import { count, sentence } from "./format.js";
 import { drawGrid, pictureCount } from "./images.js";
-
-/** Below this width, in pixels, the gallery takes two rows. */
-const NARROW = 560;
 
 /**
  * The panel that says what the denoisers were fitted to, and takes the reader's own files: by picker, or dropped

@@ -42,7 +42,7 @@
  * @property {Pictures} noisy
  * @property {Pictures} empirical D_M(x; σ)
  * @property {Pictures} gaussian D_G(x; σ)
- * @property {{noisy: number, empirical: number, gaussian: number, between: number}} rmse root mean square distance to
+ * @property {{empirical: number, gaussian: number, between: number}} rmse root mean square distance to
  *   the clean image, and between the two answers
  * @property {Float32Array} weights largest softmax weights of D_M, sorted
  * @property {Uint32Array} indices the training images that they belong to

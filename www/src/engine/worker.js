@@ -132,7 +132,6 @@ const handlers = {
       empirical: pictures(set, empirical),
       gaussian: pictures(set, gaussian),
       rmse: {
-        noisy: rmse(noisy, clean),
         empirical: rmse(empirical, clean),
         gaussian: rmse(gaussian, clean),
         between: rmse(empirical, gaussian),

@@ -1,7 +1,7 @@
 /** Figure I.1: one noisy image, two exact denoisers, and the softmax weights behind the first. */
 import { barY, ruleY, text } from "@observablehq/plot";
 import { chart } from "../chart.js";
-import { canvas, element, make } from "../dom.js";
+import { canvas, element, make, NARROW } from "../dom.js";
 import { liveFigure, SETTING, setting } from "../figure.js";
 import { count, fixed, milliseconds, percent, significant } from "../format.js";
 import { drawPicture, pictureCount } from "../images.js";
@@ -11,7 +11,6 @@ import { drawPicture, pictureCount } from "../images.js";
 /** Bars of the chart, on a wide screen and on a phone. The style sheet hides the images of the missing ones. */
 const BARS = 16;
 const BARS_NARROW = 8;
-const NARROW = 560;
 
 /** From here on the noise drowns the images, whose standard deviation is 0.5. */
 const HIGH_NOISE = 20;
@@ -74,10 +73,8 @@ export function denoiseFigure(root, page) {
       "denoise.image": `${count(image + 1)} of ${count(imageCount)}`,
       "denoise.effective": images,
       "denoise.largest": percent(weights[0]),
-      "denoise.rmse.noisy": fixed(rmse.noisy),
       "denoise.rmse.empirical": fixed(rmse.empirical),
       "denoise.rmse.gaussian": fixed(rmse.gaussian),
-      "denoise.between": fixed(rmse.between),
     });
     page.live.claim("denoise.mean", sigma >= HIGH_NOISE ? rmse.between < 0.1 : undefined);
     page.live.claim("denoise.lookup", sigma <= LOW_NOISE ? weights[0] > 0.9 : undefined);

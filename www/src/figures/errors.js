@@ -1,6 +1,7 @@
 /** Figure I.1, under the slider: both denoisers' errors on this image at every noise level. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
 import { chart } from "../chart.js";
+import { DENOISERS, EXACT } from "../denoisers.js";
 import { liveFigure, SETTING, setting } from "../figure.js";
 import { fixed, significant } from "../format.js";
 import { fromFraction, parameters } from "../parameters.js";
@@ -14,11 +15,6 @@ const LEVELS_PER_CALL = 3;
 const KEYS = /** @type {const} */ (["sigmas", "empirical", "gaussian", "effective"]);
 /** Labels stand left of here: to the right the curves run together. */
 const LABELS_END = Math.round(0.7 * LEVELS);
-
-const CURVES = /** @type {const} */ ([
-  { name: "empirical", label: "Empirical", colour: "var(--d-m)", dash: undefined },
-  { name: "gaussian", label: "Gaussian", colour: "var(--d-g)", dash: "6 3" },
-]);
 
 /**
  * @param {HTMLElement} root
@@ -105,7 +101,8 @@ function errorsChart(root) {
             ruleY([0], { stroke: "var(--line)" }),
             ruleX([sigma], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
             text(["Error"], { text: (label) => label, frameAnchor: "top-left", dy: -12, fill: "var(--muted)" }),
-            ...CURVES.flatMap(({ name, label, colour, dash }) => {
+            ...EXACT.flatMap((name) => {
+              const { label, colour, dash } = DENOISERS[name];
               const points = sigmas.map((level, i) => ({ sigma: level, error: result[name][i] }));
               return [
                 line(points, { x: "sigma", y: "error", stroke: colour, strokeWidth: 2, strokeDasharray: dash }),

@@ -1,19 +1,16 @@
 /** Figure I.3: 64 samples of each denoiser from the same noise, their nearest training images, and the scores. */
 import { dot, ruleX, text, tickX } from "@observablehq/plot";
 import { chart } from "../chart.js";
-import { canvas, element } from "../dom.js";
+import { DENOISERS, EXACT, MEMORIZED } from "../denoisers.js";
+import { canvas, element, NARROW } from "../dom.js";
 import { liveFigure, SETTING, setting } from "../figure.js";
 import { count, fixed, percent, significant } from "../format.js";
 import { drawGrid, drawPicture } from "../images.js";
-import { MEMORIZED } from "./trajectory.js";
 
 /** @typedef {import("../engine/protocol.js").SamplesResult} SamplesResult */
 
 const COUNT = 64;
 const COLUMNS = 8;
-const DENOISERS = /** @type {const} */ (["empirical", "gaussian"]);
-const NAMES = { empirical: "Empirical", gaussian: "Gaussian" };
-const COLOURS = { empirical: "var(--d-m)", gaussian: "var(--d-g)" };
 
 /**
  * @param {HTMLElement} root
@@ -21,7 +18,7 @@ const COLOURS = { empirical: "var(--d-m)", gaussian: "var(--d-g)" };
  */
 export function samplesFigure(root, page) {
   const { store, live } = page;
-  const grids = DENOISERS.flatMap((name) => [element(root, `${name}-samples`), element(root, `${name}-neighbours`)]);
+  const grids = EXACT.flatMap((name) => [element(root, `${name}-samples`), element(root, `${name}-neighbours`)]);
   for (const grid of grids) {
     /** @param {PointerEvent | MouseEvent} event */
     const pick = (event) => {
@@ -45,7 +42,7 @@ export function samplesFigure(root, page) {
       grid.style.setProperty("--row", String(Math.floor(pick / COLUMNS)));
     }
     if (!latest) return;
-    for (const name of DENOISERS) {
+    for (const name of EXACT) {
       const set = latest[name];
       drawPicture(canvas(root, `${name}-picked`), set.images, pick);
       drawPicture(canvas(root, `${name}-picked-nearest`), set.nearest, pick);
@@ -61,7 +58,7 @@ export function samplesFigure(root, page) {
       lane.call("samples", { setting: setting(values), seed: values["samples.seed"], count: COUNT }),
     draw(result) {
       latest = result;
-      for (const name of DENOISERS) {
+      for (const name of EXACT) {
         const { images, nearest, gl, glSquared, memorized } = result[name];
         drawGrid(canvas(root, `${name}-grid`), images, COLUMNS);
         drawGrid(canvas(root, `${name}-nearest-grid`), nearest, COLUMNS);
@@ -106,10 +103,9 @@ function ratiosChart(root) {
           ]),
         ]),
       options(result, width) {
-        const points = DENOISERS.flatMap((name) =>
-          Array.from(result[name].d1, (d1, i) => ({ name, i, ratio: d1 / result[name].d2[i] })),
+        const points = EXACT.flatMap((name) =>
+          Array.from(result[name].d1, (d1, i) => ({ name, i, ratio: d1 / result[name].d2[i], ...DENOISERS[name] })),
         );
-        const narrow = width < 560;
         return {
           height: 132,
           marginTop: 22,
@@ -120,10 +116,10 @@ function ratiosChart(root) {
             domain: [0, 1],
             label: "d₁ / d₂ of each sample →",
             labelAnchor: "right",
-            ticks: narrow ? 3 : 5,
+            ticks: width < NARROW ? 3 : 5,
             tickSize: 4,
           },
-          y: { domain: DENOISERS, axis: null, padding: 0.3 },
+          y: { domain: EXACT, axis: null, padding: 0.3 },
           marks: [
             ruleX([MEMORIZED], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
             text([MEMORIZED], {
@@ -144,17 +140,20 @@ function ratiosChart(root) {
               dy: -14,
               fill: "var(--muted)",
             }),
-            text(DENOISERS, {
-              y: (name) => name,
-              text: (name) => NAMES[/** @type {keyof typeof NAMES} */ (name)],
-              frameAnchor: "left",
-              textAnchor: "end",
-              dx: -10,
-            }),
+            text(
+              points.filter(({ i }) => i === 0),
+              {
+                y: "name",
+                text: "label",
+                frameAnchor: "left",
+                textAnchor: "end",
+                dx: -10,
+              },
+            ),
             tickX(points, {
               x: "ratio",
               y: "name",
-              stroke: ({ name }) => COLOURS[/** @type {keyof typeof COLOURS} */ (name)],
+              stroke: "colour",
               strokeOpacity: 0.55,
               strokeWidth: 1.5,
             }),
@@ -164,7 +163,7 @@ function ratiosChart(root) {
                 x: "ratio",
                 y: "name",
                 r: 4.5,
-                fill: ({ name }) => COLOURS[/** @type {keyof typeof COLOURS} */ (name)],
+                fill: "colour",
                 stroke: "var(--paper)",
                 strokeWidth: 1.5,
               },

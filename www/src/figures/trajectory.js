@@ -1,20 +1,14 @@
 /** Figure I.2: ten Euler steps from the same noise with both denoisers. */
+import { EXACT, MEMORIZED } from "../denoisers.js";
 import { canvas, element, make } from "../dom.js";
 import { liveFigure, SETTING, setting } from "../figure.js";
 import { count, fixed, significant } from "../format.js";
 import { drawPicture } from "../images.js";
 
-/**
- * @typedef {import("../engine/protocol.js").TrajectoryResult} TrajectoryResult
- * @typedef {"empirical" | "gaussian"} DenoiserName
- */
+/** @typedef {import("../engine/protocol.js").TrajectoryResult} TrajectoryResult */
 
 /** The paper's number of steps. */
 const STEPS = 10;
-const DENOISERS = /** @type {const} */ (["empirical", "gaussian"]);
-
-/** A sample is a copy when its nearest training image is this much nearer than the second nearest. */
-export const MEMORIZED = 1 / 3;
 
 /**
  * @param {HTMLElement} root
@@ -47,11 +41,11 @@ export function trajectoryFigure(root, page) {
     const selected = store.values["trajectory.step"] - 1;
     columns.forEach((cells, index) => cells.forEach((cell) => cell.classList.toggle("selected", index === selected)));
     if (!latest) return;
-    for (const name of DENOISERS) {
+    for (const name of EXACT) {
       drawPicture(canvas(root, `${name}-x`), latest[name].x, selected);
       drawPicture(canvas(root, `${name}-d`), latest[name].d, selected);
     }
-    live.set({ "trajectory.step": count(selected + 1), "trajectory.sigma": significant(latest.sigmas[selected]) });
+    live.set({ "trajectory.step": count(selected + 1) });
   };
   store.subscribe(["trajectory.step"], drawStep);
 
@@ -64,7 +58,7 @@ export function trajectoryFigure(root, page) {
       sigmas.forEach(
         (place, step) => (place.textContent = significant(result.sigmas[step], result.sigmas[step] < 10 ? 2 : 3)),
       );
-      for (const name of DENOISERS) {
+      for (const name of EXACT) {
         const path = result[name];
         strips[name].forEach((cell, step) => drawPicture(cell, path.d, step));
         drawPicture(canvas(root, `${name}-end`), path.x, STEPS);
@@ -73,7 +67,6 @@ export function trajectoryFigure(root, page) {
         live.set({
           [`trajectory.${name}.ratio`]: fixed(ratio),
           [`trajectory.${name}.verdict`]: ratio < MEMORIZED ? "a copy" : "a new image",
-          [`trajectory.${name}.index`]: count(path.index),
         });
       }
       live.claim("trajectory.copy", result.empirical.d1 / result.empirical.d2 < MEMORIZED);
