@@ -65,7 +65,7 @@ impl Engine {
     pub async fn load(&self, program: Program) -> Result<Loaded> {
         let mut loaded = match self {
             Self::Cpu => Loaded::Cpu(CpuProgram::new(program)),
-            Self::Gpu(gpu) => Loaded::Gpu(GpuProgram::new(gpu, program).await?),
+            Self::Gpu(gpu) => Loaded::Gpu(Box::pin(GpuProgram::new(gpu, program)).await?),
         };
         let initial = |info: &BufferInfo| info.initial.clone().map(|data| (info.buffer, data));
         let contents: Vec<_> = loaded.program().buffers().iter().filter_map(initial).collect();
@@ -169,7 +169,8 @@ impl Loaded {
         }
         let words = match self {
             Self::Cpu(cpu) => cpu.read(buffer)?,
-            Self::Gpu(gpu) => gpu.read(buffer, READ_DEADLINE).await?,
+            // Boxed, so that callers do not each contain the whole of it.
+            Self::Gpu(gpu) => Box::pin(gpu.read(buffer, READ_DEADLINE)).await?,
         };
         Ok(bytemuck::allocation::cast_vec(words))
     }

@@ -325,11 +325,23 @@ impl Program {
         bindings: &[(View, usize)],
         workgroups: [usize; 2],
     ) -> Result<()> {
+        self.push_stage(kernel, constants, bytemuck::bytes_of(params), bindings, workgroups)
+    }
+
+    // Apart from `stage`, so that it is compiled once and not once for each kernel.
+    fn push_stage(
+        &mut self,
+        kernel: &'static Kernel,
+        constants: &[(&'static str, u32)],
+        params: &[u8],
+        bindings: &[(View, usize)],
+        workgroups: [usize; 2],
+    ) -> Result<()> {
         let name = kernel.name;
         if !self.recording {
             return Err(Error::bad_input(format!("Stage “{name}” stands outside a routine"), ""));
         }
-        let words: &[u32] = bytemuck::try_cast_slice(bytemuck::bytes_of(params))
+        let words: &[u32] = bytemuck::try_cast_slice(params)
             .map_err(|_| Error::bad_input(format!("Parameters of “{name}” are not words"), ""))?;
         if words.len() != kernel.params.len() || words.len() > MAX_PARAMS {
             return Err(Error::bad_input(format!("Stage “{name}” has wrong parameters"), ""));
