@@ -4,6 +4,7 @@
 //! transposed. The epilogue adds to what `C` held, adds a bias row and applies an activation, so
 //! that none of them costs a pass over memory.
 
+use super::gemm::{Operand, gemm};
 use super::{Call, VIEWS, params};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -203,33 +204,44 @@ fn cpu(call: &mut Call<'_>) {
     let (a, b, bias, rescale) = (call.read(0), call.read(1), call.read(2), call.read(3));
     let c = call.write(4);
     let (m, n, k) = (p.m as usize, p.n as usize, p.k as usize);
+    let (a, b) = match p.stored {
+        0 => (Operand::deep(a, k), Operand::flat(b, n)),
+        1 => (Operand::deep(a, k), Operand::deep(b, k)),
+        _ => (Operand::flat(a, m), Operand::flat(b, n)),
+    };
     let bias = (p.has_bias == 1).then_some(bias);
-    match (p.keep, bias) {
-        (0, Some(bias)) => c.chunks_exact_mut(n).for_each(|row| row.copy_from_slice(bias)),
-        (0, None) => {}
-        (keep, bias) => {
-            for (i, row) in c.chunks_exact_mut(n).enumerate() {
-                if keep == 2 {
-                    let scale = rescale[4 * i + 2];
-                    row.iter_mut().for_each(|value| *value *= scale);
-                }
-                if let Some(bias) = bias {
-                    row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
-                }
+    let accumulate = p.keep != 0 || bias.is_some();
+    let compute = |first: usize, c: &mut [f32]| {
+        for (i, row) in c.chunks_exact_mut(n).enumerate() {
+            if p.keep == 2 {
+                let scale = rescale[4 * (first + i) + 2];
+                row.iter_mut().for_each(|value| *value *= scale);
+            }
+            match bias {
+                Some(bias) if p.keep == 0 => row.copy_from_slice(bias),
+                Some(bias) => row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias),
+                None => {}
             }
         }
-    }
-    let fresh = p.keep == 0 && bias.is_none();
-    let (a_strides, b_strides) = match p.stored {
-        0 => ([k, 1], [n, 1]),
-        1 => ([k, 1], [1, k]),
-        _ => ([1, m], [n, 1]),
+        gemm(first..first + c.len() / n, [n, k], a, b, accumulate, c);
+        if p.silu == 1 {
+            c.iter_mut().for_each(|value| *value = silu(*value));
+        }
     };
-    gemm([m, n, k], a, a_strides, b, b_strides, !fresh, c);
-    if p.silu == 1 {
-        c.iter_mut().for_each(|value| *value = silu(*value));
+    #[cfg(not(target_arch = "wasm32"))]
+    if call.threads() > 1 && m * n * k >= PARALLEL {
+        use rayon::prelude::*;
+        // Each block packs all of B, so it needs some rows to pay for that.
+        let rows = m.div_ceil(call.threads()).max(16);
+        c.par_chunks_mut(rows * n).enumerate().for_each(|(i, c)| compute(i * rows, c));
+        return;
     }
+    compute(0, c);
 }
+
+/// Multiply-adds from which several threads pay: some ten microseconds of one.
+#[cfg(not(target_arch = "wasm32"))]
+const PARALLEL: usize = 1 << 19;
 
 /// `x / (1 + e⁻ˣ)`, without overflow on either side.
 #[inline]
@@ -245,41 +257,4 @@ pub fn sigmoid(x: f32) -> f32 {
     let e = super::exp_negative(-x.abs());
     let s = 1.0 / (1.0 + e);
     if x < 0.0 { e * s } else { s }
-}
-
-/// `C = A·B`, or `C += A·B`, with any row and column strides of the operands.
-#[expect(unsafe_code, reason = "matrixmultiply takes raw pointers; the extents are checked first")]
-fn gemm(
-    [m, n, k]: [usize; 3],
-    a: &[f32],
-    a_strides: [usize; 2],
-    b: &[f32],
-    b_strides: [usize; 2],
-    accumulate: bool,
-    c: &mut [f32],
-) {
-    let last = |rows: usize, cols: usize, s: [usize; 2]| (rows - 1) * s[0] + (cols - 1) * s[1];
-    assert!(m > 0 && n > 0 && k > 0, "recording refuses empty matrices");
-    assert!(a.len() > last(m, k, a_strides) && b.len() > last(k, n, b_strides));
-    assert!(c.len() >= m * n);
-    // SAFETY: the last element that each operand touches lies within its slice, as asserted, and
-    // `c` is borrowed exclusively.
-    unsafe {
-        matrixmultiply::sgemm(
-            m,
-            k,
-            n,
-            1.0,
-            a.as_ptr(),
-            a_strides[0] as isize,
-            a_strides[1] as isize,
-            b.as_ptr(),
-            b_strides[0] as isize,
-            b_strides[1] as isize,
-            f32::from(u8::from(accumulate)),
-            c.as_mut_ptr(),
-            n as isize,
-            1,
-        );
-    }
 }

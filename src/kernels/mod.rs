@@ -6,6 +6,7 @@
 pub mod axpby;
 pub mod column_sums;
 pub mod divide_rows;
+mod gemm;
 pub mod matmul;
 pub mod nearest_tile;
 pub mod noise;
@@ -13,6 +14,7 @@ pub mod ode_step;
 pub mod philox_words;
 pub mod row_compare;
 pub mod shrink;
+mod simd;
 pub mod softmax_tile;
 
 use crate::compute::{Kernel, MAX_BINDINGS, View};
@@ -113,11 +115,21 @@ pub enum Slot<'a> {
 pub struct Call<'a> {
     params: &'a [u32],
     slots: [Slot<'a>; MAX_BINDINGS],
+    threads: usize,
 }
 
 impl<'a> Call<'a> {
-    pub(crate) const fn new(params: &'a [u32], slots: [Slot<'a>; MAX_BINDINGS]) -> Self {
-        Self { params, slots }
+    pub(crate) const fn new(
+        params: &'a [u32],
+        slots: [Slot<'a>; MAX_BINDINGS],
+        threads: usize,
+    ) -> Self {
+        Self { params, slots, threads }
+    }
+
+    /// How many threads the call may use: more than one where members are fewer than cores.
+    const fn threads(&self) -> usize {
+        self.threads
     }
 
     /// The parameter struct.
