@@ -4,6 +4,7 @@ mod cpu;
 mod gpu;
 mod program;
 mod readback;
+mod template;
 mod tune;
 
 pub use cpu::CpuProgram;

@@ -4,6 +4,8 @@
 //! transposed. The epilogue adds to what `C` held, adds a bias row and applies an activation, so
 //! that none of them costs a pass over memory.
 
+use serde::Serialize;
+
 use super::gemm::{Operand, gemm};
 use super::{Call, VIEWS, params};
 use crate::compute::{Access, Kernel, Program, View};
@@ -40,8 +42,9 @@ pub enum Keep {
     Rescaled(View),
 }
 
-/// The outputs that one GPU thread computes in registers, and the shape of its workgroup.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// How the GPU divides the work. A software adapter keeps a large tile in registers and has no use
+/// for workgroup memory; most GPUs are the other way round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Tile {
     /// Rows to a thread.
     pub rows: u32,
@@ -51,16 +54,79 @@ pub struct Tile {
     pub threads_x: u32,
     /// Threads of a workgroup along the rows.
     pub threads_y: u32,
+    /// How much of the operands, along `k`, a workgroup copies to its own memory at a time; 0 if
+    /// each thread loads for itself.
+    pub depth: u32,
 }
 
 impl Tile {
     /// One output to a thread: the plain kernel that the others are measured against.
-    pub const REFERENCE: Self = Self { rows: 1, cols: 1, threads_x: 8, threads_y: 8 };
+    pub const REFERENCE: Self = Self::registers(1, 1, 8, 8);
+
+    /// Best on adapters that run on the CPU, where a workgroup is a vector of threads.
+    pub const SOFTWARE: Self = Self::registers(16, 16, 4, 1);
+
+    /// Those that tuning chooses among on a GPU.
+    pub const CANDIDATES: [Self; 4] = [
+        Self::registers(4, 4, 8, 8),
+        Self::workgroup(4, 4, 8, 8, 16),
+        Self::workgroup(4, 4, 16, 16, 16),
+        Self::workgroup(8, 8, 8, 8, 16),
+    ];
+
+    /// Each thread loads for itself.
+    #[must_use]
+    pub const fn registers(rows: u32, cols: u32, threads_x: u32, threads_y: u32) -> Self {
+        Self::workgroup(rows, cols, threads_x, threads_y, 0)
+    }
+
+    /// The workgroup copies `depth` of the operands at a time to its own memory.
+    #[must_use]
+    pub const fn workgroup(
+        rows: u32,
+        cols: u32,
+        threads_x: u32,
+        threads_y: u32,
+        depth: u32,
+    ) -> Self {
+        Self { rows, cols, threads_x, threads_y, depth }
+    }
+
+    /// Rows and columns of the block that a workgroup computes.
+    const fn block(self) -> [usize; 2] {
+        [(self.rows * self.threads_y) as usize, (self.cols * self.threads_x) as usize]
+    }
+
+    /// Workgroups along the columns and the rows of an `m × n` result.
+    const fn workgroups(self, m: usize, n: usize) -> [usize; 2] {
+        let [rows, cols] = self.block();
+        [n.div_ceil(cols), m.div_ceil(rows)]
+    }
+
+    /// The tile, cut in half until the result has work for every core of a GPU.
+    fn filling(mut self, m: usize, n: usize, members: usize) -> Self {
+        while self.depth > 0 && self.rows.max(self.cols) > 2 {
+            let [x, y] = self.workgroups(m, n);
+            if x * y * members >= CORES {
+                break;
+            }
+            if self.rows >= self.cols {
+                self.rows /= 2;
+            } else {
+                self.cols /= 2;
+            }
+        }
+        self
+    }
 }
 
+/// Workgroups that keep a GPU busy: the larger ones of laptops and phones have fewer cores.
+const CORES: usize = 32;
+
 impl Default for Tile {
+    /// Good on most adapters.
     fn default() -> Self {
-        Self { rows: 4, cols: 4, threads_x: 8, threads_y: 8 }
+        Self::CANDIDATES[0]
     }
 }
 
@@ -139,6 +205,15 @@ impl Matmul {
     /// Records with a given tile.
     pub fn record_with(self, program: &mut Program, tile: Tile) -> Result<()> {
         let Self { m, n, k, .. } = self;
+        let tile = tile.filling(m, n, program.members());
+        let quads = tile.rows.is_multiple_of(4) && tile.cols.is_multiple_of(4);
+        let (kernel, tile) = if tile.depth > 0 {
+            (&WORKGROUP, tile)
+        } else if quads && self.loads_by_four(program.members()) {
+            (&VEC4, tile)
+        } else {
+            (&KERNEL, Tile { rows: tile.rows.min(4), cols: tile.cols.min(4), ..tile })
+        };
         let params = Params {
             m: m as u32,
             n: n as u32,
@@ -156,13 +231,16 @@ impl Matmul {
         let absent = (self.a, 1);
         let rescale = if let Keep::Rescaled(view) = self.keep { (view, 4 * m) } else { absent };
         program.stage(
-            &KERNEL,
+            kernel,
             &[
                 ("LAYOUT", self.layout as u32),
                 ("ROWS", tile.rows),
                 ("COLS", tile.cols),
+                ("QUADS_Y", tile.rows / 4),
+                ("QUADS_X", tile.cols / 4),
                 ("THREADS_X", tile.threads_x),
                 ("THREADS_Y", tile.threads_y),
+                ("DEPTH", tile.depth),
             ],
             &params,
             &[
@@ -172,11 +250,23 @@ impl Matmul {
                 rescale,
                 (self.c, m * n),
             ],
-            [
-                n.div_ceil((tile.cols * tile.threads_x) as usize),
-                m.div_ceil((tile.rows * tile.threads_y) as usize),
-            ],
+            tile.workgroups(m, n),
         )
+    }
+
+    /// Whether both operands can be loaded four numbers at a time, for each member.
+    const fn loads_by_four(&self, members: usize) -> bool {
+        const fn aligned(view: View, members: usize) -> bool {
+            let every_member = members == 1 || view.buffer.len().is_multiple_of(4);
+            view.offset.is_multiple_of(4) && every_member
+        }
+        let extents = self.k.is_multiple_of(4)
+            && match self.layout {
+                Layout::Nn => self.n.is_multiple_of(4),
+                Layout::Nt => true,
+                Layout::Tn => self.n.is_multiple_of(4) && self.m.is_multiple_of(4),
+            };
+        extents && aligned(self.a, members) && aligned(self.b, members)
     }
 }
 
@@ -184,20 +274,37 @@ params! {
     struct Params { m: u32, n: u32, k: u32, has_bias: u32, keep: u32, silu: u32, stored: u32 }
 }
 
-/// See the module.
-pub static KERNEL: Kernel = Kernel {
-    name: "matmul",
-    wgsl: &[VIEWS, include_str!("../../shaders/matmul.wgsl")],
-    params: Params::FIELDS,
-    bindings: &[
-        ("a", Access::Read),
-        ("b", Access::Read),
-        ("bias", Access::Read),
-        ("rescale", Access::Read),
-        ("c", Access::Write),
-    ],
-    cpu,
-};
+/// For any shape, a small tile to a thread.
+pub static KERNEL: Kernel =
+    variant("matmul", &[VIEWS, SHARED, include_str!("../../shaders/matmul.wgsl")]);
+
+/// For operands that can be loaded four numbers at a time.
+pub static VEC4: Kernel =
+    variant("matmul_vec4", &[VIEWS, SHARED, include_str!("../../shaders/matmul_vec4.wgsl")]);
+
+/// For any shape, through workgroup memory.
+pub static WORKGROUP: Kernel = variant(
+    "matmul_workgroup",
+    &[VIEWS, SHARED, include_str!("../../shaders/matmul_workgroup.wgsl")],
+);
+
+const SHARED: &str = include_str!("../../shaders/shared/matmul.wgsl");
+
+const fn variant(name: &'static str, wgsl: &'static [&'static str]) -> Kernel {
+    Kernel {
+        name,
+        wgsl,
+        params: Params::FIELDS,
+        bindings: &[
+            ("a", Access::Read),
+            ("b", Access::Read),
+            ("bias", Access::Read),
+            ("rescale", Access::Read),
+            ("c", Access::Write),
+        ],
+        cpu,
+    }
+}
 
 fn cpu(call: &mut Call<'_>) {
     let p: Params = call.params();

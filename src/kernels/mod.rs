@@ -25,6 +25,8 @@ pub static ALL: &[&Kernel] = &[
     &column_sums::KERNEL,
     &divide_rows::KERNEL,
     &matmul::KERNEL,
+    &matmul::VEC4,
+    &matmul::WORKGROUP,
     &nearest_tile::KERNEL,
     &noise::KERNEL,
     &ode_step::KERNEL,
