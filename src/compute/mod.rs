@@ -35,7 +35,7 @@ pub enum Engine {
 impl Engine {
     /// The GPU engine, or why there is none.
     pub async fn gpu() -> Result<Self> {
-        Ok(Self::Gpu(Gpu::open().await?))
+        Ok(Self::Gpu(Gpu::open_tuned().await?))
     }
 
     /// `"cpu"` or `"gpu"`.

@@ -3,6 +3,8 @@
 
 pub mod closed_forms;
 
+use std::sync::OnceLock;
+
 use hidden_gaussian::compute::{Engine, Loaded, Program, View};
 use hidden_gaussian::rng::{Stream, fill_normals};
 use hidden_gaussian::{ErrorKind, Result};
@@ -10,9 +12,11 @@ use hidden_gaussian::{ErrorKind, Result};
 /// Shapes that no tile divides.
 pub const ODD: [usize; 5] = [1, 7, 63, 65, 257];
 
-/// The GPU engine. Where a GPU is required (as in CI) its absence fails the test.
+/// The GPU engine, opened once: compiling shaders is what takes the time. Where a GPU is required
+/// (as in CI) its absence fails the test.
 pub fn gpu() -> Option<Engine> {
-    match pollster::block_on(Engine::gpu()) {
+    static GPU: OnceLock<Option<Engine>> = OnceLock::new();
+    let open = || match pollster::block_on(Engine::gpu()) {
         Ok(engine) => Some(engine),
         Err(error)
             if error.kind == ErrorKind::NoAdapter
@@ -22,7 +26,8 @@ pub fn gpu() -> Option<Engine> {
             None
         }
         Err(error) => panic!("{error}"),
-    }
+    };
+    GPU.get_or_init(open).clone()
 }
 
 /// Standard normals, different for each `index`.
