@@ -1,11 +1,11 @@
-// C = f(A B): QUADS_Y x QUADS_X blocks of 4 x 4 outputs to a thread, all in registers, the operands
-// loaded four numbers at a time. Extents are multiples of four wherever a load runs along them.
+// C = f(A B): QUADS_Y x QUADS_X blocks of 4 x 4 outputs to a thread, all in registers, numbers loaded
+// and stored four at a time. Extents are multiples of four wherever that runs along them.
 //
 // The columns of block x are four rows of A, four deep; the columns of block y are four depths of B,
 // four columns wide. So y * x has rows of C as its columns.
 
-@group(0) @binding(2) var<storage, read> a: array<vec4f>;
-@group(0) @binding(3) var<storage, read> b: array<vec4f>;
+alias Value = vec4f;
+const WIDE = 4u;
 
 @compute @workgroup_size(THREADS_X, THREADS_Y)
 fn main(@builtin(global_invocation_id) id: vec3u) {
@@ -49,21 +49,11 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 #end
 #end
     }
-    var sums = array<mat4x4f, QUADS_Y * QUADS_X>(
 #each i QUADS_Y
 #each j QUADS_X
-        sum_$i_$j,
+#each r 4
+    finish(row + 4u * $iu + $ru, col + 4u * $ju, id.z, sum_$i_$j[$r]);
 #end
 #end
-    );
-    for (var e = 0u; e < QUADS_Y * QUADS_X * 16u; e++) {
-        let block = e / 16u;
-        let i = e % 16u / 4u;
-        let j = e % 4u;
-        let r = row + 4u * (block / QUADS_X) + i;
-        let q = col + 4u * (block % QUADS_X) + j;
-        if r < p.m && q < p.n {
-            finish(r, q, id.z, sums[block][i][j]);
-        }
-    }
+#end
 }

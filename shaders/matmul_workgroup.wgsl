@@ -1,8 +1,8 @@
 // C = f(A B): a workgroup computes a block of C. It copies DEPTH columns of A and rows of B at a time
 // to its own memory, and each thread adds up ROWS x COLS outputs from there. Any shape.
 
-@group(0) @binding(2) var<storage, read> a: array<f32>;
-@group(0) @binding(3) var<storage, read> b: array<f32>;
+alias Value = f32;
+const WIDE = 1u;
 
 const THREADS = THREADS_X * THREADS_Y;
 const BLOCK_ROWS = ROWS * THREADS_Y;
@@ -68,18 +68,9 @@ fn main(
         }
         workgroupBarrier();
     }
-    var sums = array<f32, ROWS * COLS>(
 #each i ROWS
 #each j COLS
-        sum_$i_$j,
+    finish(row + local.y + $iu * THREADS_Y, col + local.x + $ju * THREADS_X, group.z, sum_$i_$j);
 #end
 #end
-    );
-    for (var i = 0u; i < ROWS * COLS; i++) {
-        let r = row + local.y + i / COLS * THREADS_Y;
-        let q = col + local.x + i % COLS * THREADS_X;
-        if r < p.m && q < p.n {
-            finish(r, q, group.z, sums[i]);
-        }
-    }
 }

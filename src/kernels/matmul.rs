@@ -6,10 +6,10 @@
 
 use serde::Serialize;
 
-use super::gemm::{Operand, gemm};
-use super::{Call, VIEWS, params};
+use super::{Call, VIEWS, matmul_vec4, matmul_workgroup, params};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
+use crate::gemm::{Operand, gemm};
 
 /// Which operand is stored transposed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Tile {
     pub const REFERENCE: Self = Self::registers(1, 1, 8, 8);
 
     /// Best on adapters that run on the CPU, where a workgroup is a vector of threads.
-    pub const SOFTWARE: Self = Self::registers(16, 16, 4, 1);
+    pub const SOFTWARE: Self = Self::registers(8, 16, 4, 1);
 
     /// Those that tuning chooses among on a GPU.
     pub const CANDIDATES: [Self; 4] = [
@@ -98,30 +98,11 @@ impl Tile {
     }
 
     /// Workgroups along the columns and the rows of an `m × n` result.
-    const fn workgroups(self, m: usize, n: usize) -> [usize; 2] {
+    pub(super) const fn workgroups(self, m: usize, n: usize) -> [usize; 2] {
         let [rows, cols] = self.block();
         [n.div_ceil(cols), m.div_ceil(rows)]
     }
-
-    /// The tile, cut in half until the result has work for every core of a GPU.
-    fn filling(mut self, m: usize, n: usize, members: usize) -> Self {
-        while self.depth > 0 && self.rows.max(self.cols) > 2 {
-            let [x, y] = self.workgroups(m, n);
-            if x * y * members >= CORES {
-                break;
-            }
-            if self.rows >= self.cols {
-                self.rows /= 2;
-            } else {
-                self.cols /= 2;
-            }
-        }
-        self
-    }
 }
-
-/// Workgroups that keep a GPU busy: the larger ones of laptops and phones have fewer cores.
-const CORES: usize = 32;
 
 impl Default for Tile {
     /// Good on most adapters.
@@ -205,12 +186,11 @@ impl Matmul {
     /// Records with a given tile.
     pub fn record_with(self, program: &mut Program, tile: Tile) -> Result<()> {
         let Self { m, n, k, .. } = self;
-        let tile = tile.filling(m, n, program.members());
-        let quads = tile.rows.is_multiple_of(4) && tile.cols.is_multiple_of(4);
+        let members = program.members();
         let (kernel, tile) = if tile.depth > 0 {
-            (&WORKGROUP, tile)
-        } else if quads && self.loads_by_four(program.members()) {
-            (&VEC4, tile)
+            (&matmul_workgroup::KERNEL, matmul_workgroup::fill(tile, [m, n], members))
+        } else if matmul_vec4::fits(&self, tile, members) {
+            (&matmul_vec4::KERNEL, tile)
         } else {
             (&KERNEL, Tile { rows: tile.rows.min(4), cols: tile.cols.min(4), ..tile })
         };
@@ -253,21 +233,6 @@ impl Matmul {
             tile.workgroups(m, n),
         )
     }
-
-    /// Whether both operands can be loaded four numbers at a time, for each member.
-    const fn loads_by_four(&self, members: usize) -> bool {
-        const fn aligned(view: View, members: usize) -> bool {
-            let every_member = members == 1 || view.buffer.len().is_multiple_of(4);
-            view.offset.is_multiple_of(4) && every_member
-        }
-        let extents = self.k.is_multiple_of(4)
-            && match self.layout {
-                Layout::Nn => self.n.is_multiple_of(4),
-                Layout::Nt => true,
-                Layout::Tn => self.n.is_multiple_of(4) && self.m.is_multiple_of(4),
-            };
-        extents && aligned(self.a, members) && aligned(self.b, members)
-    }
 }
 
 params! {
@@ -276,21 +241,13 @@ params! {
 
 /// For any shape, a small tile to a thread.
 pub static KERNEL: Kernel =
-    variant("matmul", &[VIEWS, SHARED, include_str!("../../shaders/matmul.wgsl")]);
+    variant("matmul", &[VIEWS, include_str!("../../shaders/matmul.wgsl"), SHARED]);
 
-/// For operands that can be loaded four numbers at a time.
-pub static VEC4: Kernel =
-    variant("matmul_vec4", &[VIEWS, SHARED, include_str!("../../shaders/matmul_vec4.wgsl")]);
+/// WGSL that all variants share.
+pub(super) const SHARED: &str = include_str!("../../shaders/shared/matmul.wgsl");
 
-/// For any shape, through workgroup memory.
-pub static WORKGROUP: Kernel = variant(
-    "matmul_workgroup",
-    &[VIEWS, SHARED, include_str!("../../shaders/matmul_workgroup.wgsl")],
-);
-
-const SHARED: &str = include_str!("../../shaders/shared/matmul.wgsl");
-
-const fn variant(name: &'static str, wgsl: &'static [&'static str]) -> Kernel {
+/// A variant of the kernel: all have the same parameters, bindings and twin.
+pub(super) const fn variant(name: &'static str, wgsl: &'static [&'static str]) -> Kernel {
     Kernel {
         name,
         wgsl,

@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use super::simd::{self, Vectorized, load, mul_add, store};
+use crate::simd::{self, Vectorized, load, mul_add, store};
 
 /// Rows of a register tile; its columns are two vectors. Eight sums keep both multipliers of a
 /// current processor busy and leave WebAssembly's 16 registers room for the operands.
@@ -30,7 +30,7 @@ thread_local! {
 
 /// An operand: the rows of `A`, or the columns of `B`, each `k` deep.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Operand<'a> {
+pub(crate) struct Operand<'a> {
     data: &'a [f32],
     stride: usize,
     deep: bool,
@@ -38,12 +38,12 @@ pub(super) struct Operand<'a> {
 
 impl<'a> Operand<'a> {
     /// Element `p` of row (or column) `i` lies at `i · k + p`.
-    pub(super) const fn deep(data: &'a [f32], k: usize) -> Self {
+    pub(crate) const fn deep(data: &'a [f32], k: usize) -> Self {
         Self { data, stride: k, deep: true }
     }
 
     /// Element `p` of row (or column) `i` of `count` lies at `p · count + i`.
-    pub(super) const fn flat(data: &'a [f32], count: usize) -> Self {
+    pub(crate) const fn flat(data: &'a [f32], count: usize) -> Self {
         Self { data, stride: count, deep: false }
     }
 
@@ -85,7 +85,7 @@ impl<'a> Operand<'a> {
 }
 
 /// Computes `rows` of `C`, which are all of `c`: `A·B`, added to what `c` held if `accumulate`.
-pub(super) fn gemm(
+pub(crate) fn gemm(
     rows: Range<usize>,
     [n, k]: [usize; 2],
     a: Operand<'_>,
