@@ -4,6 +4,8 @@
 //! transposed. The epilogue adds to what `C` held, adds a bias row and applies an activation, so
 //! that none of them costs a pass over memory.
 
+#[cfg(not(target_arch = "wasm32"))]
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{Call, VIEWS, matmul_vec4, matmul_workgroup, params};
@@ -67,11 +69,10 @@ impl Tile {
     pub const SOFTWARE: Self = Self::registers(8, 16, 4, 1);
 
     /// Those that tuning chooses among on a GPU.
-    pub const CANDIDATES: [Self; 4] = [
+    pub const CANDIDATES: [Self; 3] = [
         Self::registers(4, 4, 8, 8),
-        Self::workgroup(4, 4, 8, 8, 16),
-        Self::workgroup(4, 4, 16, 16, 16),
         Self::workgroup(8, 8, 8, 8, 16),
+        Self::workgroup(4, 4, 16, 16, 16),
     ];
 
     /// Each thread loads for itself.
@@ -292,19 +293,17 @@ fn cpu(call: &mut Call<'_>) {
             c.iter_mut().for_each(|value| *value = silu(*value));
         }
     };
+    let threads = if m * n * k < PARALLEL { 1 } else { call.threads() };
+    // Each block packs all of B, so it needs some rows to pay for that.
+    let rows = m.div_ceil(threads).max(16);
+    let block = |(i, c): (usize, &mut [f32])| compute(i * rows, c);
     #[cfg(not(target_arch = "wasm32"))]
-    if call.threads() > 1 && m * n * k >= PARALLEL {
-        use rayon::prelude::*;
-        // Each block packs all of B, so it needs some rows to pay for that.
-        let rows = m.div_ceil(call.threads()).max(16);
-        c.par_chunks_mut(rows * n).enumerate().for_each(|(i, c)| compute(i * rows, c));
-        return;
-    }
-    compute(0, c);
+    c.par_chunks_mut(rows * n).enumerate().for_each(block);
+    #[cfg(target_arch = "wasm32")]
+    c.chunks_mut(rows * n).enumerate().for_each(block);
 }
 
 /// Multiply-adds from which several threads pay: some ten microseconds of one.
-#[cfg(not(target_arch = "wasm32"))]
 const PARALLEL: usize = 1 << 19;
 
 /// `x / (1 + e⁻ˣ)`, without overflow on either side.

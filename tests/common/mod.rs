@@ -36,7 +36,12 @@ pub fn gpu() -> Option<Engine> {
 /// The GPU engine of the browser that runs the test: it must have one.
 #[cfg(target_arch = "wasm32")]
 pub async fn gpu() -> Engine {
-    Engine::gpu().await.unwrap()
+    thread_local!(static GPU: std::cell::OnceCell<Engine> = const { std::cell::OnceCell::new() });
+    if let Some(engine) = GPU.with(|gpu| gpu.get().cloned()) {
+        return engine;
+    }
+    let engine = Engine::gpu().await.unwrap();
+    GPU.with(|gpu| gpu.get_or_init(|| engine).clone())
 }
 
 /// Standard normals, different for each `index`.
