@@ -1,5 +1,7 @@
 //! GFLOP/s of the matrix multiply: the CPU engine, and every tile on the GPU, for the shapes of our
 //! networks. `cargo bench --bench matmul [-- cpu|gpu]`.
+#![cfg_attr(target_arch = "wasm32", no_main)]
+#![cfg(not(target_arch = "wasm32"))]
 
 use std::time::Instant;
 
