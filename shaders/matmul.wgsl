@@ -1,14 +1,8 @@
-// C = f(A B): ROWS x COLS outputs to a thread, held in registers.
-// LAYOUT: 0 = A is m x k and B is k x n, 1 = B is stored n x k, 2 = A is stored k x m.
+// C = f(A B): ROWS x COLS outputs to a thread, any shape. With one output it is the plain kernel
+// that the others are measured against.
 
-struct Params { m: u32, n: u32, k: u32, has_bias: u32, keep: u32, silu: u32, stored: u32 }
-
-@group(0) @binding(1) var<uniform> p: Params;
-@group(0) @binding(2) var<storage, read> a: array<f32>;
-@group(0) @binding(3) var<storage, read> b: array<f32>;
-@group(0) @binding(4) var<storage, read> bias: array<f32>;
-@group(0) @binding(5) var<storage, read> rescale: array<f32>;
-@group(0) @binding(6) var<storage, read_write> c: array<f32>;
+alias Value = f32;
+const WIDE = 1u;
 
 @compute @workgroup_size(THREADS_X, THREADS_Y)
 fn main(@builtin(global_invocation_id) id: vec3u) {
@@ -17,56 +11,38 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     if row >= p.m || col >= p.n {
         return;
     }
-    // Threads at the rim repeat the last row or column instead of branching, and drop the result.
-    var a_at: array<u32, ROWS>;
-    var b_at: array<u32, COLS>;
+    // Loads past the rim give numbers that nobody uses.
     let a_step = select(1u, p.m, LAYOUT == 2u);
     let b_step = select(p.n, 1u, LAYOUT == 1u);
-    for (var i = 0u; i < ROWS; i++) {
-        let r = min(row + i, p.m - 1u);
-        a_at[i] = base(0u, id.z) + select(r * p.k, r, LAYOUT == 2u);
-    }
-    for (var j = 0u; j < COLS; j++) {
-        let q = min(col + j, p.n - 1u);
-        b_at[j] = base(1u, id.z) + select(q, q * p.k, LAYOUT == 1u);
-    }
-    var sum: array<array<f32, COLS>, ROWS>;
+#each i ROWS
+    var a_$i = base(0u, id.z) + a_index(row + $iu, 0u);
+#end
+#each j COLS
+    var b_$j = base(1u, id.z) + b_index(0u, col + $ju);
+#end
+#each i ROWS
+#each j COLS
+    var sum_$i_$j = 0.0;
+#end
+#end
     for (var k = 0u; k < p.k; k++) {
-        var bs: array<f32, COLS>;
-        for (var j = 0u; j < COLS; j++) {
-            bs[j] = b[b_at[j] + k * b_step];
-        }
-        for (var i = 0u; i < ROWS; i++) {
-            let value = a[a_at[i] + k * a_step];
-            for (var j = 0u; j < COLS; j++) {
-                sum[i][j] += value * bs[j];
-            }
-        }
+#each i ROWS
+        let x_$i = a[a_$i];
+        a_$i += a_step;
+#end
+#each j COLS
+        let y_$j = b[b_$j];
+        b_$j += b_step;
+#end
+#each i ROWS
+#each j COLS
+        sum_$i_$j += x_$i * y_$j;
+#end
+#end
     }
-    for (var i = 0u; i < ROWS; i++) {
-        let r = row + i;
-        if r >= p.m {
-            break;
-        }
-        for (var j = 0u; j < COLS; j++) {
-            let q = col + j;
-            if q >= p.n {
-                break;
-            }
-            let at = base(4u, id.z) + r * p.n + q;
-            var value = sum[i][j];
-            if p.keep == 1u {
-                value += c[at];
-            } else if p.keep == 2u {
-                value += c[at] * rescale[base(3u, id.z) + 4u * r + 2u];
-            }
-            if p.has_bias == 1u {
-                value += bias[base(2u, id.z) + q];
-            }
-            if p.silu == 1u {
-                value = value / (1.0 + exp(-value));
-            }
-            c[at] = value;
-        }
-    }
+#each i ROWS
+#each j COLS
+    finish(row + $iu, col + $ju, id.z, sum_$i_$j);
+#end
+#end
 }

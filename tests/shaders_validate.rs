@@ -11,8 +11,10 @@ use naga::{AddressSpace, Module, ScalarKind, StorageAccess, TypeInner};
 
 /// Constants that Rust puts in front of a kernel; any valid choice will do here.
 fn constants(kernel: &Kernel) -> Vec<(&'static str, u32)> {
-    if kernel.name == matmul::KERNEL.name {
-        ["LAYOUT", "ROWS", "COLS", "THREADS_X", "THREADS_Y"].map(|name| (name, 2)).to_vec()
+    if kernel.params.iter().eq(matmul::KERNEL.params) {
+        ["LAYOUT", "ROWS", "COLS", "QUADS_X", "QUADS_Y", "THREADS_X", "THREADS_Y", "DEPTH"]
+            .map(|name| (name, 2))
+            .to_vec()
     } else {
         Vec::new()
     }

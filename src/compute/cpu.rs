@@ -1,7 +1,8 @@
 //! The CPU engine: one thread per member runs the whole routine.
 //!
 //! A member's weights and activations fit the cache, nothing is locked, and no barrier stands
-//! between stages: members never meet.
+//! between stages: members never meet. Where members are fewer than cores, a large matrix multiply
+//! uses several cores; its bits are the same.
 
 use super::program::{Access, Buffer, MAX_BINDINGS, Program, Routine, Scope};
 use crate::error::{Error, Result};
@@ -67,7 +68,14 @@ impl CpuProgram {
 
     pub(crate) fn run(&mut self, routine: Routine, times: u32) {
         let Self { program, shared, members } = self;
-        let run = |member: &mut Vec<Vec<f32>>| run_member(program, shared, member, routine, times);
+        // Cores that members leave idle help within a stage.
+        #[cfg(not(target_arch = "wasm32"))]
+        let threads = rayon::current_num_threads().div_ceil(members.len());
+        #[cfg(target_arch = "wasm32")]
+        let threads = 1;
+        let run = |member: &mut Vec<Vec<f32>>| {
+            run_member(program, shared, member, routine, times, threads);
+        };
         #[cfg(not(target_arch = "wasm32"))]
         rayon::prelude::ParallelIterator::for_each(
             rayon::prelude::IntoParallelRefMutIterator::par_iter_mut(members),
@@ -84,6 +92,7 @@ fn run_member(
     member: &mut [Vec<f32>],
     routine: Routine,
     times: u32,
+    threads: usize,
 ) {
     for _ in 0..times {
         for stage in program.stages(routine) {
@@ -107,7 +116,7 @@ fn run_member(
                     (Access::Read, Scope::Shared) => Slot::Read(&shared[id][range]),
                 };
             }
-            (stage.kernel.cpu)(&mut Call::new(&stage.params, slots));
+            (stage.kernel.cpu)(&mut Call::new(&stage.params, slots, threads));
             let access = stage.kernel.bindings.iter().map(|(_, access)| *access);
             for ((binding, access), taken) in stage.bindings.iter().zip(access).zip(&mut written) {
                 if access == Access::Write {

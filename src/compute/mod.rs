@@ -4,6 +4,7 @@ mod cpu;
 mod gpu;
 mod program;
 mod readback;
+mod template;
 mod tune;
 
 pub use cpu::CpuProgram;
@@ -34,7 +35,7 @@ pub enum Engine {
 impl Engine {
     /// The GPU engine, or why there is none.
     pub async fn gpu() -> Result<Self> {
-        Ok(Self::Gpu(Gpu::open().await?))
+        Ok(Self::Gpu(Gpu::open_tuned().await?))
     }
 
     /// `"cpu"` or `"gpu"`.

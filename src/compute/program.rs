@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
+use super::template;
 use crate::error::{Error, Result};
 use crate::kernels::{Call, matmul::Tile};
 
@@ -60,7 +61,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The whole WGSL module, with `constants` in front.
+    /// The whole WGSL module: `constants` in front, directives expanded.
     #[must_use]
     pub fn source(&self, constants: &[(&'static str, u32)]) -> String {
         let mut source = String::new();
@@ -68,7 +69,7 @@ impl Kernel {
             source += &format!("const {name} = {value}u;\n");
         }
         for piece in self.wgsl {
-            source += piece;
+            source += &template::expand(piece, constants);
         }
         source
     }

@@ -1,19 +1,29 @@
-//! Which engine is faster here: measured, not guessed.
+//! Which tile and which engine are fastest here: measured, not guessed.
 
 use serde::Serialize;
+use std::time::Duration;
 use web_time::Instant;
 
-use super::{Engine, Loaded, Routine};
+use super::{Engine, Gpu, Loaded, Routine};
 use crate::error::Result;
-use crate::kernels::matmul::{Layout, Matmul};
+use crate::kernels::matmul::{Layout, Matmul, Tile};
+
+/// Members of the program that is measured: a small ensemble.
+const MEMBERS: usize = 4;
 
 /// A layer of the networks that the page trains.
 const SHAPE: [usize; 3] = [128, 256, 256];
 
+/// No further tile is tried after this long.
+const TUNING: Duration = Duration::from_millis(300);
+
+/// Work that lasts this long is timed well enough.
+const SAMPLE: Duration = Duration::from_millis(20);
+
 /// Matrix multiply rates of the engines, in GFLOP/s, where they were measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Rates {
-    /// The CPU engine's, on one thread.
+    /// The CPU engine's: all cores natively, one in WebAssembly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<f64>,
     /// The GPU engine's.
@@ -42,63 +52,103 @@ impl Engine {
     /// The engine that multiplies matrices faster here.
     pub async fn auto() -> (Self, Choice) {
         let cpu = rate(&Self::Cpu).await.ok();
-        let gpu = match Self::gpu().await {
-            Ok(engine) => engine,
+        let measured = async {
+            let gpu = Gpu::open_tuned().await?;
+            let engine = Self::Gpu(gpu.clone());
+            let rate = rate(&engine).await?;
+            Ok::<_, crate::Error>((gpu, rate))
+        };
+        let (gpu, rate) = match measured.await {
+            Ok(measured) => measured,
             Err(error) => {
                 let rates = Rates { cpu, gpu: None };
                 return (Self::Cpu, Choice { reason: error.message, rates });
             }
         };
-        let gpu_rate = match rate(&gpu).await {
-            Ok(rate) => rate,
-            Err(error) => {
-                let rates = Rates { cpu, gpu: None };
-                return (Self::Cpu, Choice { reason: error.message, rates });
-            }
-        };
-        let rates = Rates { cpu, gpu: Some(gpu_rate) };
-        let ratio = gpu_rate / cpu.unwrap_or(f64::MIN_POSITIVE);
-        let software = if matches!(&gpu, Self::Gpu(gpu) if gpu.is_software()) {
-            " (WebGPU is emulated in software here)"
-        } else {
-            ""
-        };
+        let rates = Rates { cpu, gpu: Some(rate) };
+        let ratio = rate / cpu.unwrap_or(f64::MIN_POSITIVE);
         if ratio >= 1.0 {
-            (
-                gpu,
-                Choice {
-                    reason: format!("Measured {ratio:.1}× as fast as the CPU engine"), rates
-                },
-            )
-        } else {
-            let reason =
-                format!("Measured {:.1}× as fast as the GPU engine{software}", 1.0 / ratio);
-            (Self::Cpu, Choice { reason, rates })
+            let reason = format!("The GPU is {} as fast as the CPU engine here", times(ratio));
+            return (Self::Gpu(gpu), Choice { reason, rates });
         }
+        let faster = times(1.0 / ratio);
+        let reason = if gpu.is_software() {
+            format!("The GPU is only emulated here; the CPU engine is {faster} as fast")
+        } else {
+            format!("The CPU engine is {faster} as fast as the GPU here")
+        };
+        (Self::Cpu, Choice { reason, rates })
     }
 }
 
-/// GFLOP/s of the engine on one matrix multiply.
+fn times(ratio: f64) -> String {
+    if ratio < 9.5 { format!("{ratio:.1}×") } else { format!("{ratio:.0}×") }
+}
+
+impl Gpu {
+    /// Opens the fastest adapter that there is and finds the tile that suits it.
+    pub async fn open_tuned() -> Result<Self> {
+        let gpu = Self::open().await?;
+        // A software adapter takes longer to compile the candidates than they could ever save.
+        if gpu.is_software() {
+            return Ok(gpu.with_tile(Tile::SOFTWARE));
+        }
+        let start = Instant::now();
+        let mut best = (0.0, Tile::default());
+        for tile in Tile::CANDIDATES {
+            if start.elapsed() > TUNING {
+                break;
+            }
+            let rate = rate(&Engine::Gpu(gpu.clone().with_tile(tile))).await?;
+            if rate > best.0 {
+                best = (rate, tile);
+            }
+        }
+        Ok(gpu.with_tile(best.1))
+    }
+}
+
+/// GFLOP/s of the engine on a layer of a small ensemble.
 async fn rate(engine: &Engine) -> Result<f64> {
     let [m, n, k] = SHAPE;
-    let mut program = engine.program(1)?;
+    let mut program = engine.program(MEMBERS)?;
     let [a, b, c] =
         [program.buffer("a", m * k)?, program.buffer("b", k * n)?, program.buffer("c", m * n)?];
     let routine =
         program.routine("matmul", |p| Matmul::new(Layout::Nn, a, b, c, SHAPE).record(p))?;
     let mut loaded = engine.load(program).await?;
-    // The first run compiles; the second tells how many fit the time.
+    // The first run compiles. To wait for nothing takes time too: up to 100 ms in some browsers.
     time(&mut loaded, routine, 1).await?;
-    let once = time(&mut loaded, routine, 1).await?;
-    let times = ((0.05 / once) as u32).clamp(1, 200);
-    let seconds = time(&mut loaded, routine, times).await?;
-    Ok(2e-9 * (m * n * k) as f64 * f64::from(times) / seconds)
+    let latency = time(&mut loaded, routine, 0).await?;
+    let mut runs = 2;
+    loop {
+        // Browsers blunt their clocks, so no interval counts as nothing.
+        let spent = (time(&mut loaded, routine, runs).await? - latency).max(1e-4);
+        if spent >= SAMPLE.as_secs_f64() || runs >= 1024 {
+            let flops = (2 * MEMBERS * m * n * k) as f64 * f64::from(runs);
+            return Ok(1e-9 * flops / spent);
+        }
+        let factor = 1.2 * SAMPLE.as_secs_f64() / spent;
+        runs = (f64::from(runs) * factor.clamp(2.0, 64.0)) as u32;
+    }
 }
 
-async fn time(loaded: &mut Loaded, routine: Routine, times: u32) -> Result<f64> {
+async fn time(loaded: &mut Loaded, routine: Routine, runs: u32) -> Result<f64> {
     let start = Instant::now();
-    loaded.run(routine, times)?;
+    loaded.run(routine, runs)?;
     loaded.finish().await?;
-    // Browsers blunt their clocks; no interval counts as nothing.
-    Ok(start.elapsed().as_secs_f64().max(1e-5))
+    Ok(start.elapsed().as_secs_f64())
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn auto_chooses_what_it_measured_to_be_faster() {
+        let (engine, Choice { reason, rates }) = pollster::block_on(Engine::auto());
+        assert!(!reason.is_empty());
+        let gpu_is_faster = rates.gpu > rates.cpu;
+        assert_eq!(engine.name(), if gpu_is_faster { "gpu" } else { "cpu" }, "{rates:?}");
+    }
 }

@@ -4,9 +4,14 @@
 //! transposed. The epilogue adds to what `C` held, adds a bias row and applies an activation, so
 //! that none of them costs a pass over memory.
 
-use super::{Call, VIEWS, params};
+#[cfg(not(target_arch = "wasm32"))]
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::{Call, VIEWS, matmul_vec4, matmul_workgroup, params};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
+use crate::gemm::{Operand, gemm};
 
 /// Which operand is stored transposed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +44,9 @@ pub enum Keep {
     Rescaled(View),
 }
 
-/// The outputs that one GPU thread computes in registers, and the shape of its workgroup.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// How the GPU divides the work. A software adapter keeps a large tile in registers and has no use
+/// for workgroup memory; most GPUs are the other way round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Tile {
     /// Rows to a thread.
     pub rows: u32,
@@ -50,16 +56,59 @@ pub struct Tile {
     pub threads_x: u32,
     /// Threads of a workgroup along the rows.
     pub threads_y: u32,
+    /// How much of the operands, along `k`, a workgroup copies to its own memory at a time; 0 if
+    /// each thread loads for itself.
+    pub depth: u32,
 }
 
 impl Tile {
     /// One output to a thread: the plain kernel that the others are measured against.
-    pub const REFERENCE: Self = Self { rows: 1, cols: 1, threads_x: 8, threads_y: 8 };
+    pub const REFERENCE: Self = Self::registers(1, 1, 8, 8);
+
+    /// Best on adapters that run on the CPU, where a workgroup is a vector of threads.
+    pub const SOFTWARE: Self = Self::registers(8, 16, 4, 1);
+
+    /// Those that tuning chooses among on a GPU.
+    pub const CANDIDATES: [Self; 3] = [
+        Self::registers(4, 4, 8, 8),
+        Self::workgroup(8, 8, 8, 8, 16),
+        Self::workgroup(4, 4, 16, 16, 16),
+    ];
+
+    /// Each thread loads for itself.
+    #[must_use]
+    pub const fn registers(rows: u32, cols: u32, threads_x: u32, threads_y: u32) -> Self {
+        Self::workgroup(rows, cols, threads_x, threads_y, 0)
+    }
+
+    /// The workgroup copies `depth` of the operands at a time to its own memory.
+    #[must_use]
+    pub const fn workgroup(
+        rows: u32,
+        cols: u32,
+        threads_x: u32,
+        threads_y: u32,
+        depth: u32,
+    ) -> Self {
+        Self { rows, cols, threads_x, threads_y, depth }
+    }
+
+    /// Rows and columns of the block that a workgroup computes.
+    const fn block(self) -> [usize; 2] {
+        [(self.rows * self.threads_y) as usize, (self.cols * self.threads_x) as usize]
+    }
+
+    /// Workgroups along the columns and the rows of an `m × n` result.
+    pub(super) const fn workgroups(self, m: usize, n: usize) -> [usize; 2] {
+        let [rows, cols] = self.block();
+        [n.div_ceil(cols), m.div_ceil(rows)]
+    }
 }
 
 impl Default for Tile {
+    /// Good on most adapters.
     fn default() -> Self {
-        Self { rows: 4, cols: 4, threads_x: 8, threads_y: 8 }
+        Self::CANDIDATES[0]
     }
 }
 
@@ -138,6 +187,14 @@ impl Matmul {
     /// Records with a given tile.
     pub fn record_with(self, program: &mut Program, tile: Tile) -> Result<()> {
         let Self { m, n, k, .. } = self;
+        let members = program.members();
+        let (kernel, tile) = if tile.depth > 0 {
+            (&matmul_workgroup::KERNEL, matmul_workgroup::fill(tile, [m, n], members))
+        } else if matmul_vec4::fits(&self, tile, members) {
+            (&matmul_vec4::KERNEL, tile)
+        } else {
+            (&KERNEL, Tile { rows: tile.rows.min(4), cols: tile.cols.min(4), ..tile })
+        };
         let params = Params {
             m: m as u32,
             n: n as u32,
@@ -155,13 +212,16 @@ impl Matmul {
         let absent = (self.a, 1);
         let rescale = if let Keep::Rescaled(view) = self.keep { (view, 4 * m) } else { absent };
         program.stage(
-            &KERNEL,
+            kernel,
             &[
                 ("LAYOUT", self.layout as u32),
                 ("ROWS", tile.rows),
                 ("COLS", tile.cols),
+                ("QUADS_Y", tile.rows / 4),
+                ("QUADS_X", tile.cols / 4),
                 ("THREADS_X", tile.threads_x),
                 ("THREADS_Y", tile.threads_y),
+                ("DEPTH", tile.depth),
             ],
             &params,
             &[
@@ -171,10 +231,7 @@ impl Matmul {
                 rescale,
                 (self.c, m * n),
             ],
-            [
-                n.div_ceil((tile.cols * tile.threads_x) as usize),
-                m.div_ceil((tile.rows * tile.threads_y) as usize),
-            ],
+            tile.workgroups(m, n),
         )
     }
 }
@@ -183,53 +240,71 @@ params! {
     struct Params { m: u32, n: u32, k: u32, has_bias: u32, keep: u32, silu: u32, stored: u32 }
 }
 
-/// See the module.
-pub static KERNEL: Kernel = Kernel {
-    name: "matmul",
-    wgsl: &[VIEWS, include_str!("../../shaders/matmul.wgsl")],
-    params: Params::FIELDS,
-    bindings: &[
-        ("a", Access::Read),
-        ("b", Access::Read),
-        ("bias", Access::Read),
-        ("rescale", Access::Read),
-        ("c", Access::Write),
-    ],
-    cpu,
-};
+/// For any shape, a small tile to a thread.
+pub static KERNEL: Kernel =
+    variant("matmul", &[VIEWS, include_str!("../../shaders/matmul.wgsl"), SHARED]);
+
+/// WGSL that all variants share.
+pub(super) const SHARED: &str = include_str!("../../shaders/shared/matmul.wgsl");
+
+/// A variant of the kernel: all have the same parameters, bindings and twin.
+pub(super) const fn variant(name: &'static str, wgsl: &'static [&'static str]) -> Kernel {
+    Kernel {
+        name,
+        wgsl,
+        params: Params::FIELDS,
+        bindings: &[
+            ("a", Access::Read),
+            ("b", Access::Read),
+            ("bias", Access::Read),
+            ("rescale", Access::Read),
+            ("c", Access::Write),
+        ],
+        cpu,
+    }
+}
 
 fn cpu(call: &mut Call<'_>) {
     let p: Params = call.params();
     let (a, b, bias, rescale) = (call.read(0), call.read(1), call.read(2), call.read(3));
     let c = call.write(4);
     let (m, n, k) = (p.m as usize, p.n as usize, p.k as usize);
+    let (a, b) = match p.stored {
+        0 => (Operand::deep(a, k), Operand::flat(b, n)),
+        1 => (Operand::deep(a, k), Operand::deep(b, k)),
+        _ => (Operand::flat(a, m), Operand::flat(b, n)),
+    };
     let bias = (p.has_bias == 1).then_some(bias);
-    match (p.keep, bias) {
-        (0, Some(bias)) => c.chunks_exact_mut(n).for_each(|row| row.copy_from_slice(bias)),
-        (0, None) => {}
-        (keep, bias) => {
-            for (i, row) in c.chunks_exact_mut(n).enumerate() {
-                if keep == 2 {
-                    let scale = rescale[4 * i + 2];
-                    row.iter_mut().for_each(|value| *value *= scale);
-                }
-                if let Some(bias) = bias {
-                    row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
-                }
+    let accumulate = p.keep != 0 || bias.is_some();
+    let compute = |first: usize, c: &mut [f32]| {
+        for (i, row) in c.chunks_exact_mut(n).enumerate() {
+            if p.keep == 2 {
+                let scale = rescale[4 * (first + i) + 2];
+                row.iter_mut().for_each(|value| *value *= scale);
+            }
+            match bias {
+                Some(bias) if p.keep == 0 => row.copy_from_slice(bias),
+                Some(bias) => row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias),
+                None => {}
             }
         }
-    }
-    let fresh = p.keep == 0 && bias.is_none();
-    let (a_strides, b_strides) = match p.stored {
-        0 => ([k, 1], [n, 1]),
-        1 => ([k, 1], [1, k]),
-        _ => ([1, m], [n, 1]),
+        gemm(first..first + c.len() / n, [n, k], a, b, accumulate, c);
+        if p.silu == 1 {
+            c.iter_mut().for_each(|value| *value = silu(*value));
+        }
     };
-    gemm([m, n, k], a, a_strides, b, b_strides, !fresh, c);
-    if p.silu == 1 {
-        c.iter_mut().for_each(|value| *value = silu(*value));
-    }
+    let threads = if m * n * k < PARALLEL { 1 } else { call.threads() };
+    // Each block packs all of B, so it needs some rows to pay for that.
+    let rows = m.div_ceil(threads).max(16);
+    let block = |(i, c): (usize, &mut [f32])| compute(i * rows, c);
+    #[cfg(not(target_arch = "wasm32"))]
+    c.par_chunks_mut(rows * n).enumerate().for_each(block);
+    #[cfg(target_arch = "wasm32")]
+    c.chunks_mut(rows * n).enumerate().for_each(block);
 }
+
+/// Multiply-adds from which several threads pay: some ten microseconds of one.
+const PARALLEL: usize = 1 << 19;
 
 /// `x / (1 + e⁻ˣ)`, without overflow on either side.
 #[inline]
@@ -245,41 +320,4 @@ pub fn sigmoid(x: f32) -> f32 {
     let e = super::exp_negative(-x.abs());
     let s = 1.0 / (1.0 + e);
     if x < 0.0 { e * s } else { s }
-}
-
-/// `C = A·B`, or `C += A·B`, with any row and column strides of the operands.
-#[expect(unsafe_code, reason = "matrixmultiply takes raw pointers; the extents are checked first")]
-fn gemm(
-    [m, n, k]: [usize; 3],
-    a: &[f32],
-    a_strides: [usize; 2],
-    b: &[f32],
-    b_strides: [usize; 2],
-    accumulate: bool,
-    c: &mut [f32],
-) {
-    let last = |rows: usize, cols: usize, s: [usize; 2]| (rows - 1) * s[0] + (cols - 1) * s[1];
-    assert!(m > 0 && n > 0 && k > 0, "recording refuses empty matrices");
-    assert!(a.len() > last(m, k, a_strides) && b.len() > last(k, n, b_strides));
-    assert!(c.len() >= m * n);
-    // SAFETY: the last element that each operand touches lies within its slice, as asserted, and
-    // `c` is borrowed exclusively.
-    unsafe {
-        matrixmultiply::sgemm(
-            m,
-            k,
-            n,
-            1.0,
-            a.as_ptr(),
-            a_strides[0] as isize,
-            a_strides[1] as isize,
-            b.as_ptr(),
-            b_strides[0] as isize,
-            b_strides[1] as isize,
-            f32::from(u8::from(accumulate)),
-            c.as_mut_ptr(),
-            n as isize,
-            1,
-        );
-    }
 }

@@ -11,6 +11,8 @@ pub mod column_sums;
 pub mod denoising_loss;
 pub mod divide_rows;
 pub mod matmul;
+pub mod matmul_vec4;
+pub mod matmul_workgroup;
 pub mod nearest_tile;
 pub mod noise;
 pub mod noise_features;
@@ -40,6 +42,8 @@ pub static ALL: &[&Kernel] = &[
     &denoising_loss::KERNEL,
     &divide_rows::KERNEL,
     &matmul::KERNEL,
+    &matmul_vec4::KERNEL,
+    &matmul_workgroup::KERNEL,
     &nearest_tile::KERNEL,
     &noise::KERNEL,
     &noise_features::KERNEL,
@@ -143,11 +147,21 @@ pub enum Slot<'a> {
 pub struct Call<'a> {
     params: &'a [u32],
     slots: [Slot<'a>; MAX_BINDINGS],
+    threads: usize,
 }
 
 impl<'a> Call<'a> {
-    pub(crate) const fn new(params: &'a [u32], slots: [Slot<'a>; MAX_BINDINGS]) -> Self {
-        Self { params, slots }
+    pub(crate) const fn new(
+        params: &'a [u32],
+        slots: [Slot<'a>; MAX_BINDINGS],
+        threads: usize,
+    ) -> Self {
+        Self { params, slots, threads }
+    }
+
+    /// How many threads the call may use: more than one where members are fewer than cores.
+    const fn threads(&self) -> usize {
+        self.threads
     }
 
     /// The parameter struct.

@@ -14,10 +14,12 @@ use hidden_gaussian::rng::{Stream, fill_normals};
 /// Shapes that no tile divides.
 pub const ODD: [usize; 5] = [1, 7, 63, 65, 257];
 
-/// The GPU engine. Where a GPU is required (as in CI) its absence fails the test.
+/// The GPU engine, opened once: compiling shaders is what takes the time. Where a GPU is required
+/// (as in CI) its absence fails the test.
 #[cfg(not(target_arch = "wasm32"))]
 pub fn gpu() -> Option<Engine> {
-    match pollster::block_on(Engine::gpu()) {
+    static GPU: std::sync::OnceLock<Option<Engine>> = std::sync::OnceLock::new();
+    let open = || match pollster::block_on(Engine::gpu()) {
         Ok(engine) => Some(engine),
         Err(error)
             if error.kind == hidden_gaussian::ErrorKind::NoAdapter
@@ -27,13 +29,19 @@ pub fn gpu() -> Option<Engine> {
             None
         }
         Err(error) => panic!("{error}"),
-    }
+    };
+    GPU.get_or_init(open).clone()
 }
 
 /// The GPU engine of the browser that runs the test: it must have one.
 #[cfg(target_arch = "wasm32")]
 pub async fn gpu() -> Engine {
-    Engine::gpu().await.unwrap()
+    thread_local!(static GPU: std::cell::OnceCell<Engine> = const { std::cell::OnceCell::new() });
+    if let Some(engine) = GPU.with(|gpu| gpu.get().cloned()) {
+        return engine;
+    }
+    let engine = Engine::gpu().await.unwrap();
+    GPU.with(|gpu| gpu.get_or_init(|| engine).clone())
 }
 
 /// Standard normals, different for each `index`.
@@ -96,7 +104,8 @@ macro_rules! tests_of {
     };
     (stages, $run:ident, $engine:expr) => {
         $run! { $engine, stages:
-        matmul_on_odd_shapes, row_stages_on_odd_shapes,
+        matmul_on_odd_shapes, matmul_on_multiples_of_four,
+        matmul_of_views_with_every_epilogue, row_stages_on_odd_shapes,
         tiles_over_training_images_on_odd_shapes, philox_is_bit_exact }
     };
     (training, $run:ident, $engine:expr) => {

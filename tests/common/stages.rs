@@ -50,38 +50,78 @@ pub fn bits(words: &[u32]) -> Vec<f32> {
     words.iter().map(|&w| f32::from_bits(w)).collect()
 }
 
+/// All variants of the matrix multiply.
+const TILES: [Tile; 5] = {
+    let [a, b, c] = Tile::CANDIDATES;
+    [Tile::REFERENCE, Tile::SOFTWARE, a, b, c]
+};
+
+const LAYOUTS: [Layout; 3] = [Layout::Nn, Layout::Nt, Layout::Tn];
+
+/// Shapes that no tile divides.
 pub async fn matmul_on_odd_shapes(gpu: &Engine) {
     let mut failures = Failures::default();
-    let tiles = [Tile::REFERENCE, Tile::default()];
     for (case, &m) in ODD.iter().enumerate() {
         for (j, &n) in ODD.iter().enumerate() {
             let k = ODD[(case + 2 * j + 1) % ODD.len()];
-            for layout in [Layout::Nn, Layout::Nt, Layout::Tn] {
-                let inputs = [
-                    random(1, 2 * m * k),
-                    random(2, 2 * k * n),
-                    random(3, 2 * n),
-                    random(4, 2 * m * n),
-                ];
-                let lens = [m * k, k * n, n, m * n];
-                for tile in tiles {
-                    failures
-                        .compare(
-                            format!("{layout:?} {m}×{n}×{k} {tile:?}"),
-                            gpu,
-                            2,
-                            &inputs,
-                            &lens,
-                            |p, v| {
-                                Matmul::new(layout, v[0], v[1], v[3], [m, n, k])
-                                    .bias(v[2])
-                                    .keep(Keep::All)
-                                    .activation(Activation::Silu)
-                                    .record_with(p, tile)
-                            },
-                        )
-                        .await;
-                }
+            matmul_by_all_tiles(&mut failures, gpu, [m, n, k]).await;
+        }
+    }
+}
+
+/// Shapes that can be loaded four numbers at a time.
+pub async fn matmul_on_multiples_of_four(gpu: &Engine) {
+    let mut failures = Failures::default();
+    for shape in [[4, 4, 4], [20, 12, 68], [7, 68, 4], [68, 8, 260], [132, 144, 36]] {
+        matmul_by_all_tiles(&mut failures, gpu, shape).await;
+    }
+}
+
+async fn matmul_by_all_tiles(failures: &mut Failures, gpu: &Engine, [m, n, k]: [usize; 3]) {
+    let (inputs, lens) = matmul_operands([m, n, k], 0);
+    for layout in LAYOUTS {
+        for tile in TILES {
+            let case = format!("{layout:?} {m}×{n}×{k} {tile:?}");
+            let record = |p: &mut Program, v: &[View]| {
+                Matmul::new(layout, v[0], v[1], v[3], [m, n, k])
+                    .bias(v[2])
+                    .keep(Keep::All)
+                    .activation(Activation::Silu)
+                    .record_with(p, tile)
+            };
+            failures.compare(case, gpu, 2, &inputs, &lens, record).await;
+        }
+    }
+}
+
+/// Operands for two members, each `offset` elements into its buffer: A, B, a bias, C, rescalings.
+fn matmul_operands([m, n, k]: [usize; 3], offset: usize) -> (Vec<Vec<f32>>, Vec<usize>) {
+    let lens: Vec<_> = [m * k, k * n, n, m * n, 4 * m].map(|len| len + offset).into();
+    let inputs = lens.iter().zip(1..).map(|(len, index)| random(index, 2 * len)).collect();
+    (inputs, lens)
+}
+
+/// Views and members that begin between two groups of four, and each way to keep what was there.
+pub async fn matmul_of_views_with_every_epilogue(gpu: &Engine) {
+    let mut failures = Failures::default();
+    let shape = [20, 24, 28];
+    for offset in [0, 3, 4] {
+        let (inputs, lens) = matmul_operands(shape, offset);
+        for layout in LAYOUTS {
+            for (tile, epilogue) in TILES.iter().flat_map(|tile| (0..4).map(move |e| (tile, e))) {
+                let case = format!("{layout:?} from {offset}, epilogue {epilogue}, {tile:?}");
+                let record = |p: &mut Program, v: &[View]| {
+                    let at = |i: usize| v[i].at(offset);
+                    let plain = Matmul::new(layout, at(0), at(1), at(3), shape);
+                    match epilogue {
+                        0 => plain,
+                        1 => plain.bias(at(2)),
+                        2 => plain.keep(Keep::Rescaled(at(4))),
+                        _ => plain.keep(Keep::All).activation(Activation::Silu),
+                    }
+                    .record_with(p, *tile)
+                };
+                failures.compare(case, gpu, 2, &inputs, &lens, record).await;
             }
         }
     }

@@ -1,0 +1,215 @@
+//! The CPU's matrix multiply: `C = A·B` or `C += A·B`, `C` row-major.
+//!
+//! Both operands are copied to panels that the register tile reads from front to back: four rows of
+//! `A` or two vectors' worth of columns of `B`, depth by depth. An element of `C` is summed in the
+//! same order wherever it lies in a tile and whoever computes it, so its bits depend on its row and
+//! column alone.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use crate::simd::{self, Vectorized, load, mul_add, store};
+
+/// Rows of a register tile; its columns are two vectors. Eight sums keep both multipliers of a
+/// current processor busy and leave WebAssembly's 16 registers room for the operands.
+const ROWS: usize = 4;
+
+/// Depth of a panel: a panel of `B` then takes at most 16 KiB, half of a first-level cache.
+const DEPTH: usize = 256;
+
+/// Rows of `A` that are packed at a time: 256 KiB, half of a second-level cache.
+const BLOCK: usize = 256;
+
+/// Rows of zeros for panels that reach over the rim.
+static ZEROS: [f32; DEPTH] = [0.0; DEPTH];
+
+thread_local! {
+    /// Room for the panels, kept from call to call.
+    static PANELS: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+}
+
+/// An operand: the rows of `A`, or the columns of `B`, each `k` deep.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Operand<'a> {
+    data: &'a [f32],
+    stride: usize,
+    deep: bool,
+}
+
+impl<'a> Operand<'a> {
+    /// Element `p` of row (or column) `i` lies at `i · k + p`.
+    pub(crate) const fn deep(data: &'a [f32], k: usize) -> Self {
+        Self { data, stride: k, deep: true }
+    }
+
+    /// Element `p` of row (or column) `i` of `count` lies at `p · count + i`.
+    pub(crate) const fn flat(data: &'a [f32], count: usize) -> Self {
+        Self { data, stride: count, deep: false }
+    }
+
+    /// Copies `R` rows from `rows.start` on to a panel; those past the end of `rows` become zeros.
+    #[inline(always)]
+    fn pack<const R: usize>(self, rows: Range<usize>, depth: Range<usize>, panel: &mut [[f32; R]]) {
+        let Self { data, stride, deep } = self;
+        let count = R.min(rows.len());
+        if !deep {
+            let from = &data[depth.start * stride + rows.start..];
+            for (row, packed) in from.chunks(stride).zip(panel) {
+                *packed = load(&row[..count]);
+            }
+            return;
+        }
+        // Four by four, a transposition is a few shuffles of registers.
+        for first in (0..R).step_by(4) {
+            let row = |i: usize| match first + i < count {
+                true => &data[(rows.start + first + i) * stride..][depth.clone()],
+                false => &ZEROS[..depth.len()],
+            };
+            let from: [_; 4] = [row(0), row(1), row(2), row(3)].map(|row| row.as_chunks::<4>());
+            let (blocks, rest) = panel[..depth.len()].as_chunks_mut::<4>();
+            for (b, block) in blocks.iter_mut().enumerate() {
+                let square = from.map(|(chunks, _)| chunks[b]);
+                for (p, packed) in block.iter_mut().enumerate() {
+                    for (i, row) in square.iter().enumerate() {
+                        packed[first + i] = row[p];
+                    }
+                }
+            }
+            for (p, packed) in rest.iter_mut().enumerate() {
+                for (i, (_, row)) in from.iter().enumerate() {
+                    packed[first + i] = row[p];
+                }
+            }
+        }
+    }
+}
+
+/// Computes `rows` of `C`, which are all of `c`: `A·B`, added to what `c` held if `accumulate`.
+pub(crate) fn gemm(
+    rows: Range<usize>,
+    [n, k]: [usize; 2],
+    a: Operand<'_>,
+    b: Operand<'_>,
+    accumulate: bool,
+    c: &mut [f32],
+) {
+    PANELS.with_borrow_mut(|panels| {
+        simd::run(Gemm { rows, n, k, a, b, accumulate, c, panels });
+    });
+}
+
+struct Gemm<'a> {
+    rows: Range<usize>,
+    n: usize,
+    k: usize,
+    a: Operand<'a>,
+    b: Operand<'a>,
+    accumulate: bool,
+    c: &'a mut [f32],
+    panels: &'a mut Vec<f32>,
+}
+
+impl Vectorized for Gemm<'_> {
+    #[inline(always)]
+    fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(self) {
+        let Self { rows, n, k, a, b, accumulate, c, panels } = self;
+        let room_for_a = rows.len().min(BLOCK).next_multiple_of(ROWS) * k.min(DEPTH);
+        let room = room_for_a + PAIR * k.min(DEPTH);
+        if panels.len() < room {
+            panels.resize(room, 0.0);
+        }
+        let (a_panels, b_panel) = panels.split_at_mut(room_for_a);
+        let (a_panels, _) = a_panels.as_chunks_mut::<ROWS>();
+        let (b_panel, _) = b_panel.as_chunks_mut::<PAIR>();
+        for depth in blocks(0..k, DEPTH) {
+            let accumulate = accumulate || depth.start > 0;
+            for block in blocks(rows.clone(), BLOCK) {
+                let tiles = || blocks(block.clone(), ROWS);
+                for (tile, panel) in tiles().zip(a_panels.chunks_exact_mut(depth.len())) {
+                    a.pack(tile, depth.clone(), panel);
+                }
+                let c = &mut c[(block.start - rows.start) * n..];
+                for cols in blocks(0..n, PAIR) {
+                    let b_panel = &mut b_panel[..depth.len()];
+                    b.pack(cols.clone(), depth.clone(), b_panel);
+                    for (tile, panel) in tiles().zip(a_panels.chunks_exact(depth.len())) {
+                        let sums = multiply::<PAIR, FMA>(panel, b_panel);
+                        let c = &mut c[(tile.start - block.start) * n + cols.start..];
+                        for (i, sums) in sums.iter().enumerate().take(tile.len()) {
+                            let row = &mut c[i * n..][..cols.len()];
+                            if accumulate {
+                                let mut sums = *sums;
+                                let old = load::<PAIR>(row);
+                                sums.iter_mut().zip(old).for_each(|(sum, old)| *sum += old);
+                                store(row, &sums);
+                            } else {
+                                store(row, sums);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `range` in pieces of `len`; the last may be shorter.
+#[inline(always)]
+fn blocks(range: Range<usize>, len: usize) -> impl Iterator<Item = Range<usize>> {
+    let end = range.end;
+    range.step_by(len).map(move |start| start..end.min(start + len))
+}
+
+/// One register tile: the product of a panel of `A` and a panel of `B`.
+#[inline(always)]
+fn multiply<const COLS: usize, const FMA: bool>(
+    a: &[[f32; ROWS]],
+    b: &[[f32; COLS]],
+) -> [[f32; COLS]; ROWS] {
+    let mut sums = [[0.0; COLS]; ROWS];
+    for (a, b) in a.iter().zip(b) {
+        for (sums, &a) in sums.iter_mut().zip(a) {
+            for (sum, &b) in sums.iter_mut().zip(b) {
+                *sum = mul_add::<FMA>(a, b, *sum);
+            }
+        }
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every layout against sums in f64, on shapes that cross each block size; and a block of rows
+    /// computed alone has the same bits as within the whole.
+    #[test]
+    fn products_are_right_and_rows_do_not_depend_on_their_block() {
+        let value = |i: usize| ((i * 7919 + 13) % 1009) as f32 / 504.5 - 1.0;
+        for [m, n, k] in [[1, 1, 1], [5, 3, 2], [4, 16, 256], [7, 33, 259], [261, 17, 514]] {
+            let a: Vec<f32> = (0..m * k).map(value).collect();
+            let b: Vec<f32> = (0..k * n).map(|i| value(3 * i + 1)).collect();
+            for (deep_a, deep_b) in [(true, false), (true, true), (false, false)] {
+                let left = if deep_a { Operand::deep(&a, k) } else { Operand::flat(&a, m) };
+                let right = if deep_b { Operand::deep(&b, k) } else { Operand::flat(&b, n) };
+                let at = |o: Operand<'_>, i: usize, p: usize| {
+                    f64::from(o.data[if o.deep { i * o.stride + p } else { p * o.stride + i }])
+                };
+                let mut c = vec![f32::NAN; m * n];
+                gemm(0..m, [n, k], left, right, false, &mut c);
+                gemm(0..m, [n, k], left, right, true, &mut c);
+                for (at_c, c) in c.iter().enumerate() {
+                    let (i, j) = (at_c / n, at_c % n);
+                    let exact: f64 = (0..k).map(|p| at(left, i, p) * at(right, j, p)).sum();
+                    let error = (f64::from(*c) - 2.0 * exact).abs();
+                    assert!(error < 1e-4, "{m}×{n}×{k} at {i},{j}: {c} {exact}");
+                }
+                let half = m / 2;
+                let mut part = vec![0.0; (m - half) * n];
+                gemm(half..m, [n, k], left, right, false, &mut part);
+                gemm(half..m, [n, k], left, right, true, &mut part);
+                assert_eq!(part, c[half * n..]);
+            }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The variant of [`matmul`](super::matmul) that goes through workgroup memory, for any shape.
+
+use super::VIEWS;
+use super::matmul::{SHARED, Tile, variant};
+use crate::compute::Kernel;
+
+/// See the module.
+pub static KERNEL: Kernel = variant(
+    "matmul_workgroup",
+    &[VIEWS, include_str!("../../shaders/matmul_workgroup.wgsl"), SHARED],
+);
+
+/// Workgroups that keep most GPUs busy.
+const BUSY: usize = 32;
+
+/// The tile, cut in half until an `m × n` result has work for the whole GPU.
+pub(super) const fn fill(mut tile: Tile, [m, n]: [usize; 2], members: usize) -> Tile {
+    loop {
+        let [x, y] = tile.workgroups(m, n);
+        if x * y * members >= BUSY || (tile.rows <= 2 && tile.cols <= 2) {
+            return tile;
+        }
+        if tile.rows >= tile.cols {
+            tile.rows /= 2;
+        } else {
+            tile.cols /= 2;
+        }
+    }
+}
