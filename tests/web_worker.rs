@@ -15,10 +15,10 @@ mod cpu {
 }
 
 mod gpu {
-    use super::{Engine, common};
+    use super::common;
     use common::browser;
-    common::tests_of!(closed_forms, browser, Engine::gpu().await.unwrap());
-    common::tests_of!(stages, browser, Engine::gpu().await.unwrap());
-    common::tests_of!(training, browser, Engine::gpu().await.unwrap());
-    common::tests_of!(training_stages, browser, Engine::gpu().await.unwrap());
+    common::tests_of!(closed_forms, browser, common::gpu().await);
+    common::tests_of!(stages, browser, common::gpu().await);
+    common::tests_of!(training, browser, common::gpu().await);
+    common::tests_of!(training_stages, browser, common::gpu().await);
 }

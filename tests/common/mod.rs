@@ -1,5 +1,6 @@
 //! What the integration tests share.
 #![allow(dead_code, unused_imports, unused_macros, reason = "each test binary uses its own part")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 pub mod closed_forms;
 pub mod stages;
@@ -27,6 +28,12 @@ pub fn gpu() -> Option<Engine> {
         }
         Err(error) => panic!("{error}"),
     }
+}
+
+/// The GPU engine of the browser that runs the test: it must have one.
+#[cfg(target_arch = "wasm32")]
+pub async fn gpu() -> Engine {
+    Engine::gpu().await.unwrap()
 }
 
 /// Standard normals, different for each `index`.
