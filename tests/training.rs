@@ -106,7 +106,7 @@ fn one_image_is_returned() {
         let expected: Vec<f32> = (0..50).flat_map(|_| image.clone()).collect();
         let error = distance(&ours, &expected);
         println!("σ = {sigma}: {error:.4}");
-        assert!(error < 0.1 * sigma.min(0.5) as f64, "σ = {sigma}: {error}");
+        assert!(error < f64::from(0.1 * sigma.min(0.5)), "σ = {sigma}: {error}");
     }
 }
 
