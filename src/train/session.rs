@@ -154,6 +154,7 @@ pub enum Status {
 
 /// How a member is doing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct MemberReport {
     /// Mean loss of the steps since the last report, if there were any.
     pub loss: Option<f32>,
@@ -165,6 +166,7 @@ pub struct MemberReport {
 
 /// How a run is doing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Report {
     /// Steps done.
     pub step: u32,
@@ -248,6 +250,13 @@ impl Session {
             self.step += count;
         }
         Ok(count)
+    }
+
+    /// Steps that take about `seconds` at the speed of the last report, at least one: what to ask
+    /// for at a time, so that a reader who wants to stop is heard.
+    #[must_use]
+    pub fn steps_within(&self, seconds: f64) -> u32 {
+        (self.speed.per_second * seconds).max(1.0) as u32
     }
 
     /// Waits for the steps so far and tells how they went.
