@@ -8,7 +8,10 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use crate::process::{cargo, command, human, npm_script, root, run, target_dir, www};
+use crate::{
+    pack,
+    process::{cargo, command, human, npm_script, root, run, target_dir, www},
+};
 
 /// What the library is compiled to for the page.
 pub(crate) const WASM_TARGET: &str = "wasm32-unknown-unknown";
@@ -23,13 +26,14 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-fn steps() -> Result<[Step; 6]> {
+fn steps() -> Result<[Step; 7]> {
     let step = |what, makes, cold, run| Step { what, makes, cold: Duration::from_secs(cold), run };
     Ok([
         step("Add the wasm32 target", wasm_libraries()?, 10, add_target),
         step("Compile the library to WebAssembly", compiled_wasm()?, 90, compile),
         step("Compile the binding generator", bindgen()?, 60, compile_bindgen),
         step("Install the npm packages of the page", lock_stamp(), 20, npm_install),
+        step("Pack the image sets", packed_sets(), 10, || pack::pack(root())),
         step("Make and optimize the JavaScript package", packaged_wasm(), 15, package),
         step("Bundle the page into dist/", dist().join("index.html"), 5, bundle),
     ])
@@ -110,6 +114,10 @@ fn npm_install() -> Result<()> {
     run(command(npm, ["ci", "--no-audit", "--no-fund"]).current_dir(www()))
         .context("the page needs Node.js 20 or later with npm")?;
     Ok(fs::write(lock_stamp(), lock)?)
+}
+
+fn packed_sets() -> PathBuf {
+    www().join("public/data")
 }
 
 fn packaged_wasm() -> PathBuf {
