@@ -12,7 +12,9 @@
 //! | [`data`] | image sets: procedural, shipped, imported |
 //! | [`compute`] | a program is recorded as data and run by either engine |
 //! | [`kernels`] | one file per stage, beside its shader and its CPU twin |
-//! | [`denoiser`] | D_M, D_G: they record themselves |
+//! | [`model`] | networks: forward and backward passes, preconditioning |
+//! | [`train`] | an ensemble learns: session, report, checkpoint |
+//! | [`denoiser`] | D_M, D_G, D_θ: they record themselves |
 //! | [`sampler`] | EDM's noise levels, Euler and Heun |
 //! | [`metrics`] | GL score, memorized fraction, linearity, score difference |
 //! | [`experiment`] | what the figures show |
@@ -40,8 +42,10 @@ pub mod error;
 pub mod experiment;
 pub mod kernels;
 pub mod metrics;
+pub mod model;
 pub mod rng;
 pub mod sampler;
+pub mod train;
 #[cfg(target_arch = "wasm32")]
 pub mod web;
 

@@ -118,7 +118,7 @@ pub fn normals(bits: [u32; 4]) -> [f32; 4] {
 
 /// Natural logarithm of a positive normal number, by mantissa polynomial (Cephes).
 #[inline]
-fn ln(x: f32) -> f32 {
+pub(crate) fn ln(x: f32) -> f32 {
     let bits = x.to_bits();
     let mut exponent = ((bits >> 23) as i32 - 126) as f32;
     let mut m = f32::from_bits((bits & 0x007f_ffff) | 0x3f00_0000);
@@ -137,7 +137,7 @@ fn ln(x: f32) -> f32 {
         -1.666_805_8e-1,
         2.000_071_5e-1,
         -2.499_999_4e-1,
-        3.333_333_1e-1,
+        3.333_333e-1,
     ] {
         y = y * m + c;
     }
@@ -147,7 +147,7 @@ fn ln(x: f32) -> f32 {
 
 /// Cosine and sine of `turn` whole turns, `turn` in `[0, 1)`.
 #[inline]
-fn cos_sin_turn(turn: f32) -> [f32; 2] {
+pub(crate) fn cos_sin_turn(turn: f32) -> [f32; 2] {
     let quarter = (turn * 4.0 + 0.5).floor();
     let r = (turn * 4.0 - quarter) * std::f32::consts::FRAC_PI_2;
     let z = r * r;
@@ -227,8 +227,13 @@ impl Philox {
 /// Standard normals for elements `0..out.len()` at (seed, stream, step): exactly what the `noise`
 /// stage writes on a device.
 pub fn fill_normals(seed: u64, stream: Stream, step: u32, out: &mut [f32]) {
+    fill_normals_keyed(key(seed), stream as u32, step, out);
+}
+
+/// The same for a clock's key.
+pub(crate) fn fill_normals_keyed(key: [u32; 2], stream: u32, step: u32, out: &mut [f32]) {
     for (block, four) in out.chunks_mut(4).enumerate() {
-        let values = normals(philox([block as u32, step, stream as u32, 0], key(seed)));
+        let values = normals(philox([block as u32, step, stream, 0], key));
         four.copy_from_slice(&values[..four.len()]);
     }
 }

@@ -33,7 +33,7 @@ fn steps() -> Result<[Step; 7]> {
         step("Compile the library to WebAssembly", compiled_wasm()?, 90, compile),
         step("Compile the binding generator", bindgen()?, 60, compile_bindgen),
         step("Install the npm packages of the page", lock_stamp(), 20, npm_install),
-        step("Pack the image sets", packed_sets(), 10, || pack::pack(&root())),
+        step("Pack the image sets", packed_sets(), 15, || pack::pack(&root())),
         step("Make and optimize the JavaScript package", packaged_wasm(), 15, package),
         step("Bundle the page into dist/", dist().join("index.html"), 5, bundle),
     ])
