@@ -236,8 +236,8 @@ fn js(tally: &mut Tally) -> Result<()> {
 }
 
 fn web(tally: &mut Tally) -> Result<()> {
-    let path = tools::path_with_wasm_tools()?;
     let driver = tools::chrome_driver()?;
+    let path = tools::path_with_wasm_tools()?;
     // One at a time: wasm-pack takes no `--no-fail-fast`.
     for target in test_targets(|name| name.starts_with("web_"))? {
         let mut wasm_pack = command("wasm-pack", ["test", "--headless", "--chrome"]);
