@@ -11,10 +11,11 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-/// The repository.
-pub(crate) fn root() -> &'static Path {
-    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
-    xtask.parent().unwrap_or(xtask)
+/// The repository that cargo runs this program for. It may have been compiled in another clone
+/// that shares the target folder.
+pub(crate) fn root() -> PathBuf {
+    let xtask = env::var_os("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&xtask).parent().unwrap_or(Path::new(".")).to_owned()
 }
 
 /// The page's sources.

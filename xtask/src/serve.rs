@@ -182,15 +182,18 @@ impl Site {
         }
         let inner = path.strip_prefix(&self.prefix).and_then(decode);
         let Some(inner) = inner.filter(|inner| is_plain(inner)) else { return Found::Nothing };
-        let Ok(mut found) = self.folder.join(inner).canonicalize() else { return Found::Nothing };
-        if found.is_dir() {
+        // Links are resolved here, so that one that points out of the folder is caught.
+        let file = self.folder.join(inner).canonicalize().ok();
+        let Some(mut file) = file.filter(|file| file.starts_with(&self.folder)) else {
+            return Found::Nothing;
+        };
+        if file.is_dir() {
             if !name.is_empty() {
                 return Found::FolderWithoutSlash(name);
             }
-            found.push("index.html");
+            file.push("index.html");
         }
-        // Links were resolved above, so one that points out of the folder is caught here.
-        if found.starts_with(&self.folder) { Found::File(found) } else { Found::Nothing }
+        Found::File(file)
     }
 }
 

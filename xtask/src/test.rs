@@ -1,6 +1,7 @@
 //! Runs every check and test, part by part, and ends with one table.
 
 use std::{
+    env,
     ffi::OsStr,
     fs,
     path::{Path, PathBuf},
@@ -86,7 +87,8 @@ pub(crate) fn test(only: &[String]) -> Result<ExitCode> {
     for part in parts {
         println!("\n== {}: {}", part.name, part.about);
         let (start, mut tally) = (Instant::now(), Tally::default());
-        let site_failed = rows.iter().any(|row| row.name == "build" && row.tally.failed > 0);
+        // A site that is only too large can still be tested.
+        let site_failed = rows.iter().any(|row| row.name == "build" && row.tally.passed == 0);
         let result = if part.needs_site && site_failed {
             Err(anyhow::anyhow!("the site did not build"))
         } else {
@@ -217,6 +219,10 @@ fn gpu(tally: &mut Tally) -> Result<()> {
     let targets = test_targets(|name| name.starts_with("gpu_"))?;
     ensure!(!targets.is_empty(), "there is no tests/gpu_*.rs");
     targets.iter().for_each(|target| _ = tests.args(["--test", target]));
+    if env::var_os("XDG_RUNTIME_DIR").is_none() {
+        // Else Mesa prints an error for every device.
+        tests.env("XDG_RUNTIME_DIR", env::temp_dir());
+    }
     // A test that finds no adapter fails here; elsewhere it may skip itself.
     tally.tests(tests.env("HG_REQUIRE_GPU", "1"))
 }
@@ -236,8 +242,8 @@ fn js(tally: &mut Tally) -> Result<()> {
 }
 
 fn web(tally: &mut Tally) -> Result<()> {
-    let path = tools::path_with_wasm_tools()?;
     let driver = tools::chrome_driver()?;
+    let path = tools::path_with_wasm_tools()?;
     // One at a time: wasm-pack takes no `--no-fail-fast`.
     for target in test_targets(|name| name.starts_with("web_"))? {
         let mut wasm_pack = command("wasm-pack", ["test", "--headless", "--chrome"]);

@@ -1,11 +1,6 @@
 //! What the tests need besides Rust and Node: found, or installed where that is allowed.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Instant,
-};
+use std::{env, fs, path::PathBuf, process::Command, time::Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -149,8 +144,9 @@ fn cache_folder() -> Result<PathBuf> {
 
 /// The runner must be of the very version that the crate is locked to.
 fn wasm_bindgen_version() -> Result<String> {
-    let lock = fs::read_to_string(root().join(Path::new("Cargo.lock")))?;
-    let (_, after) =
-        lock.split_once("name = \"wasm-bindgen\"\nversion = \"").context("Cargo.lock")?;
+    let lock = fs::read_to_string(root().join("Cargo.lock"))?;
+    let (_, after) = lock
+        .split_once("name = \"wasm-bindgen\"\nversion = \"")
+        .context("Cargo.lock names no wasm-bindgen")?;
     Ok(after.split('"').next().unwrap_or_default().to_owned())
 }
