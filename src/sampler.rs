@@ -28,7 +28,7 @@ impl Schedule {
         let sensible = low > 0.0 && low < high && high.is_finite() && rho > 0.0 && rho.is_finite();
         if !sensible {
             return Err(Error::bad_input(
-                format!("Noise levels from {high} to {low} with ρ = {rho} make no schedule"),
+                "These noise levels make no schedule",
                 "Choose 0 < σ_min < σ_max and ρ > 0",
             ));
         }

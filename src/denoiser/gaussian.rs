@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
-use super::{Denoiser, Placed, TrainingSets};
+use super::{Denoiser, Placed, TrainingSets, descending};
 use crate::compute::{Buffer, Program, View};
 use crate::error::{Error, Result};
 use crate::kernels::matmul::{Layout, Matmul};
@@ -55,8 +55,7 @@ impl GaussianFit {
                 "Do the images hold extreme values?",
             )
         })?;
-        let mut order: Vec<usize> = (0..eigen.eigenvalues.len()).collect();
-        order.sort_by(|&a, &b| eigen.eigenvalues[b].total_cmp(&eigen.eigenvalues[a]));
+        let mut order = descending(eigen.eigenvalues.as_slice());
         // Below this a direction is rounding error; the data does not vary along it.
         let floor = 1e-12 * order.first().map_or(0.0, |&i| eigen.eigenvalues[i]);
         order.retain(|&i| eigen.eigenvalues[i] > floor.max(1e-14));

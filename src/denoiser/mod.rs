@@ -147,3 +147,10 @@ impl TrainingSets {
         Ok(())
     }
 }
+
+/// Positions of `values`, largest value first.
+pub(crate) fn descending(values: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_unstable_by(|&a, &b| values[b].total_cmp(&values[a]));
+    order
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::compute::{Buffer, Engine, Loaded, Routine};
 use crate::data::Split;
-use crate::denoiser::{Denoiser, Empirical, Gaussian, Placed, TrainingSets};
+use crate::denoiser::{Denoiser, Empirical, Gaussian, Placed, TrainingSets, descending};
 use crate::error::{Error, Result};
 use crate::kernels::matmul::{Layout, Matmul};
 use crate::kernels::softmax_tile::{self, STATE, Tile};
@@ -87,7 +87,7 @@ impl Exact {
     /// Adds noise of level `sigma` to `clean` and denoises it with both.
     pub async fn denoise(&mut self, clean: &[f32], sigma: f32, seed: u64) -> Result<Denoised> {
         if !(sigma > 0.0 && sigma.is_finite()) {
-            return Err(Error::bad_input(format!("Noise level {sigma}"), "Choose σ above 0"));
+            return Err(Error::bad_input("The noise level is not above 0", "Choose σ above 0"));
         }
         self.one.denoise(clean, sigma, seed).await
     }
@@ -206,14 +206,9 @@ impl OneImage {
         loaded.run(self.routine, 1)?;
         let weights: Vec<f32> = loaded.read(self.weights).await?;
         let state: Vec<f32> = loaded.read(self.state).await?;
-        let mut order: Vec<u32> = (0..weights.len() as u32).collect();
-        let heavier = |a: &u32, b: &u32| weights[*b as usize].total_cmp(&weights[*a as usize]);
-        let top = TOP.min(order.len());
-        if top < order.len() {
-            order.select_nth_unstable_by(top, heavier);
-        }
-        order.truncate(top);
-        order.sort_by(heavier);
+        let weights: Vec<f64> = weights.into_iter().map(f64::from).collect();
+        let mut order = descending(&weights);
+        order.truncate(TOP);
         let sum = f64::from(state[1]);
         // H = ln Z - Σ (w / Z) logit, with logits counted from the largest.
         let entropy = sum.ln() - f64::from(state[3]) / sum;
@@ -221,8 +216,8 @@ impl OneImage {
             noisy: loaded.read(self.noisy).await?,
             empirical: loaded.read(self.empirical).await?,
             gaussian: loaded.read(self.gaussian).await?,
-            weights: order.iter().map(|&i| weights[i as usize] / state[1]).collect(),
-            indices: order,
+            weights: order.iter().map(|&i| (weights[i] / sum) as f32).collect(),
+            indices: order.iter().map(|&i| i as u32).collect(),
             effective: entropy.exp(),
         })
     }

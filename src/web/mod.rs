@@ -81,7 +81,7 @@ fn seed(value: f64) -> JsResult<u64> {
         return Ok(value as u64);
     }
     let hint = "Choose a whole number from 0 to 2⁵³ - 1";
-    Err(Error::bad_input(format!("Seed {value}"), hint).into())
+    Err(Error::bad_input("The seed is not a whole number that JavaScript can hold", hint).into())
 }
 
 /// `{name: value, …}` as a JavaScript object, where typed arrays must stay typed arrays.

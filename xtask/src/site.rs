@@ -83,12 +83,12 @@ fn add_target() -> Result<()> {
 }
 
 fn compiled_wasm() -> Result<PathBuf> {
-    Ok(target_dir()?.join(WASM_TARGET).join("release/hidden_gaussian.wasm"))
+    Ok(target_dir()?.join(WASM_TARGET).join("wasm/hidden_gaussian.wasm"))
 }
 
 fn compile() -> Result<()> {
     let package = ["--package", "hidden-gaussian", "--lib"];
-    run(cargo(["build", "--release", "--target", WASM_TARGET]).args(package))
+    run(cargo(["build", "--profile", "wasm", "--target", WASM_TARGET]).args(package))
 }
 
 fn bindgen() -> Result<PathBuf> {
