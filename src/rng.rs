@@ -118,7 +118,7 @@ pub fn normals(bits: [u32; 4]) -> [f32; 4] {
 
 /// Natural logarithm of a positive normal number, by mantissa polynomial (Cephes).
 #[inline]
-fn ln(x: f32) -> f32 {
+pub(crate) fn ln(x: f32) -> f32 {
     let bits = x.to_bits();
     let mut exponent = ((bits >> 23) as i32 - 126) as f32;
     let mut m = f32::from_bits((bits & 0x007f_ffff) | 0x3f00_0000);
@@ -147,7 +147,7 @@ fn ln(x: f32) -> f32 {
 
 /// Cosine and sine of `turn` whole turns, `turn` in `[0, 1)`.
 #[inline]
-fn cos_sin_turn(turn: f32) -> [f32; 2] {
+pub(crate) fn cos_sin_turn(turn: f32) -> [f32; 2] {
     let quarter = (turn * 4.0 + 0.5).floor();
     let r = (turn * 4.0 - quarter) * std::f32::consts::FRAC_PI_2;
     let z = r * r;

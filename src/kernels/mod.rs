@@ -9,10 +9,17 @@ pub mod divide_rows;
 pub mod matmul;
 pub mod nearest_tile;
 pub mod noise;
+pub mod noise_features;
+pub mod norm_film_silu;
+pub mod norm_film_silu_backward;
 pub mod ode_step;
 pub mod philox_words;
+pub mod precondition_input;
+pub mod precondition_output;
 pub mod row_compare;
 pub mod shrink;
+pub mod silu;
+pub mod silu_backward;
 pub mod softmax_tile;
 
 use crate::compute::{Kernel, MAX_BINDINGS, View};
@@ -25,10 +32,17 @@ pub static ALL: &[&Kernel] = &[
     &matmul::KERNEL,
     &nearest_tile::KERNEL,
     &noise::KERNEL,
+    &noise_features::KERNEL,
+    &norm_film_silu::KERNEL,
+    &norm_film_silu_backward::KERNEL,
     &ode_step::KERNEL,
     &philox_words::KERNEL,
+    &precondition_input::KERNEL,
+    &precondition_output::KERNEL,
     &row_compare::KERNEL,
     &shrink::KERNEL,
+    &silu::KERNEL,
+    &silu_backward::KERNEL,
     &softmax_tile::KERNEL,
 ];
 
@@ -45,6 +59,10 @@ pub const fn cover(elements: usize) -> [usize; 2] {
 pub const VIEWS: &str = include_str!("../../shaders/shared/views.wgsl");
 /// WGSL of the random numbers.
 pub const RNG: &str = include_str!("../../shaders/shared/rng.wgsl");
+/// WGSL of the activation and its derivative.
+pub const ACTIVATION: &str = include_str!("../../shaders/shared/activation.wgsl");
+/// WGSL of a sum over the 64 threads of a workgroup.
+pub const ROW_SUM: &str = include_str!("../../shaders/shared/row_sum.wgsl");
 
 /// Declares a `#[repr(C)]` parameter struct of 32-bit fields and the list that the tests compare
 /// with the WGSL struct.
@@ -150,6 +168,32 @@ impl<'a> Call<'a> {
     fn write_u32(&mut self, slot: usize) -> &'a mut [u32] {
         bytemuck::cast_slice_mut(self.write(slot))
     }
+}
+
+/// Partial sums that run side by side, so that a sum vectorizes; their number fixes its order.
+const LANES: usize = 16;
+
+/// `Σ f(a, b)` over pairs, always in the same order.
+#[inline]
+fn lane_sum(a: &[f32], b: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut lanes = [0.0_f32; LANES];
+    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
+    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
+    for (a, b) in a_chunks.iter().zip(b_chunks) {
+        lanes.iter_mut().zip(a).zip(b).for_each(|((lane, a), b)| *lane += f(*a, *b));
+    }
+    lanes.iter_mut().zip(a_rest).zip(b_rest).for_each(|((lane, a), b)| *lane += f(*a, *b));
+    lanes.iter().sum()
+}
+
+/// `a · b`.
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    lane_sum(a, b, |a, b| a * b)
+}
+
+/// `Σ a`.
+fn sum(a: &[f32]) -> f32 {
+    lane_sum(a, a, |a, _| a)
 }
 
 /// `eˣ` for `x ≤ 0`, to 2 units in the last place, zero below -87; written so that it vectorizes.

@@ -1,0 +1,79 @@
+//! `out = silu(n ⊙ (1 + g) + b)` with `n = h / rms(h)`: what a residual block does before its linear
+//! layer, in one pass. `n` and `1 / rms(h)` are kept for the backward pass.
+
+use super::matmul::silu;
+use super::{ACTIVATION, Call, ROW_SUM, VIEWS, dot, params};
+use crate::compute::{Access, Kernel, Program, View};
+use crate::error::Result;
+use crate::model::Film;
+
+/// Added to the mean square, so that a row of zeros stays zero.
+const EPSILON: f32 = 1e-6;
+
+params! {
+    struct Params { rows: u32, cols: u32, film_stride: u32 }
+}
+
+/// See the module.
+pub static KERNEL: Kernel = Kernel {
+    name: "norm_film_silu",
+    wgsl: &[VIEWS, ACTIVATION, ROW_SUM, include_str!("../../shaders/norm_film_silu.wgsl")],
+    params: Params::FIELDS,
+    bindings: &[
+        ("h", Access::Read),
+        ("film", Access::Read),
+        ("normed", Access::Write),
+        ("inverse_rms", Access::Write),
+        ("out", Access::Write),
+    ],
+    cpu,
+};
+
+/// What the backward pass needs: `n`, which is `rows × cols`, and `1 / rms(h)` of each row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    /// `n`.
+    pub normed: View,
+    /// `1 / rms(h)`.
+    pub inverse_rms: View,
+}
+
+/// Records the stage; `film` holds `cols` scales `g`, then `cols` shifts `b`.
+pub fn record(
+    program: &mut Program,
+    h: View,
+    film: Film,
+    kept: Kept,
+    out: View,
+    [rows, cols]: [usize; 2],
+) -> Result<()> {
+    let params = Params { rows: rows as u32, cols: cols as u32, film_stride: film.stride as u32 };
+    let len = rows * cols;
+    let bindings = [
+        (h, len),
+        film.bind(rows, 2 * cols),
+        (kept.normed, len),
+        (kept.inverse_rms, rows),
+        (out, len),
+    ];
+    program.stage(&KERNEL, &[], &params, &bindings, [rows, 1])
+}
+
+fn cpu(call: &mut Call<'_>) {
+    let p: Params = call.params();
+    let cols = p.cols as usize;
+    let (h, film) = (call.read(0), call.read(1));
+    let (normed, inverse_rms, out) = (call.write(2), call.write(3), call.write(4));
+    let rows = normed.chunks_exact_mut(cols).zip(out.chunks_exact_mut(cols)).zip(inverse_rms);
+    for (i, (((normed, out), kept), h)) in rows.zip(h.chunks_exact(cols)).enumerate() {
+        let inverse = 1.0 / (dot(h, h) / cols as f32 + EPSILON).sqrt();
+        *kept = inverse;
+        let (scale, shift) = film[i * p.film_stride as usize..][..2 * cols].split_at(cols);
+        for ((((normed, out), h), g), b) in normed.iter_mut().zip(out).zip(h).zip(scale).zip(shift)
+        {
+            let n = h * inverse;
+            *normed = n;
+            *out = silu(n * (1.0 + g) + b);
+        }
+    }
+}

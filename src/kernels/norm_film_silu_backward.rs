@@ -1,0 +1,81 @@
+//! Gradients of [`norm_film_silu`](super::norm_film_silu): of the scales and shifts, and of `h`,
+//! which are added to what `d_h` holds, because a residual block passes its output's gradient on.
+//!
+//! With `u = n ⊙ (1 + g) + b` and `δ = d_out ⊙ silu'(u)`:
+//! `d_g = δ ⊙ n`, `d_b = δ`, `d_n = δ ⊙ (1 + g)`, `d_h += (d_n - n · mean(d_n ⊙ n)) / rms(h)`.
+
+use super::norm_film_silu::Kept;
+use super::silu::slope;
+use super::{ACTIVATION, Call, ROW_SUM, VIEWS, dot, params, sum};
+use crate::compute::{Access, Kernel, Program, View};
+use crate::error::Result;
+use crate::model::Film;
+
+params! {
+    struct Params { rows: u32, cols: u32, film_stride: u32 }
+}
+
+/// See the module.
+pub static KERNEL: Kernel = Kernel {
+    name: "norm_film_silu_backward",
+    wgsl: &[VIEWS, ACTIVATION, ROW_SUM, include_str!("../../shaders/norm_film_silu_backward.wgsl")],
+    params: Params::FIELDS,
+    bindings: &[
+        ("normed", Access::Read),
+        ("inverse_rms", Access::Read),
+        ("film", Access::Read),
+        ("d_out", Access::Read),
+        ("d_film", Access::Write),
+        ("d_h", Access::Write),
+    ],
+    cpu,
+};
+
+/// Records the stage; `d_film` is laid out like `film`, one row to an image.
+pub fn record(
+    program: &mut Program,
+    kept: Kept,
+    film: Film,
+    d_out: View,
+    d_film: View,
+    d_h: View,
+    [rows, cols]: [usize; 2],
+) -> Result<()> {
+    let params = Params { rows: rows as u32, cols: cols as u32, film_stride: film.stride as u32 };
+    let len = rows * cols;
+    let bindings = [
+        (kept.normed, len),
+        (kept.inverse_rms, rows),
+        film.bind(rows, 2 * cols),
+        (d_out, len),
+        Film { view: d_film, ..film }.bind(rows, 2 * cols),
+        (d_h, len),
+    ];
+    program.stage(&KERNEL, &[], &params, &bindings, [rows, 1])
+}
+
+fn cpu(call: &mut Call<'_>) {
+    let p: Params = call.params();
+    let cols = p.cols as usize;
+    let (normed, inverse_rms, film, d_out) =
+        (call.read(0), call.read(1), call.read(2), call.read(3));
+    let (d_film, d_h) = (call.write(4), call.write(5));
+    let rows = normed.chunks_exact(cols).zip(d_out.chunks_exact(cols)).zip(inverse_rms);
+    for (i, (((normed, d_out), inverse), d_h)) in rows.zip(d_h.chunks_exact_mut(cols)).enumerate() {
+        let at = i * p.film_stride as usize;
+        let (scale, shift) = film[at..][..2 * cols].split_at(cols);
+        let (d_scale, d_shift) = d_film[at..][..2 * cols].split_at_mut(cols);
+        let gradients = d_scale.iter_mut().zip(d_shift.iter_mut());
+        for (((((d_g, d_b), n), d), g), b) in gradients.zip(normed).zip(d_out).zip(scale).zip(shift)
+        {
+            let delta = d * slope(n * (1.0 + g) + b);
+            *d_b = delta;
+            *d_g = delta * n;
+        }
+        // d_n n = d_g (1 + g) = d_g + d_g g
+        let mean = (sum(d_scale) + dot(d_scale, scale)) / cols as f32;
+        for (((d_h, d_b), g), n) in d_h.iter_mut().zip(d_shift).zip(scale).zip(normed) {
+            *d_h += inverse * (*d_b * (1.0 + g) - n * mean);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The residual multilayer perceptron:
+//!
+//! `h = Lin(x)`, in each block `h += Lin(SiLU(RMSNorm(h) ⊙ (1 + g) + b))`, `F = Lin(h)`, where the
+//! scales `g` and shifts `b` come from the noise level.
+
+use super::{Linear, Modulation, ModulationIn, Network, Parameters, PlacedNetwork, PlacedTraining};
+use crate::compute::{Buffer, Program, View};
+use crate::error::{Error, Result};
+use crate::kernels::matmul::Keep;
+use crate::kernels::norm_film_silu::{self, Kept};
+use crate::kernels::{Sigma, norm_film_silu_backward};
+
+/// Initial size of the last layer, relative to a plain one: the first guess is `F ≈ 0`.
+const OUTPUT_GAIN: f32 = 0.01;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub struct Mlp {
+    parameters: Parameters,
+    layers: Layers,
+}
+
+#[derive(Debug, Clone)]
+struct Layers {
+    dim: usize,
+    width: usize,
+    modulation: Modulation,
+    input: Linear,
+    blocks: Vec<Linear>,
+    output: Linear,
+}
+
+impl Mlp {
+    /// A perceptron for images of `dim` numbers with `depth` blocks of `width` units.
+    pub fn new(dim: usize, width: usize, depth: usize) -> Result<Self> {
+        if dim == 0 || width == 0 || depth == 0 {
+            return Err(Error::bad_input(
+                format!("No network has {width} units in {depth} blocks for {dim} numbers"),
+                "Ask for at least one of each",
+            ));
+        }
+        let mut parameters = Parameters::default();
+        let p = &mut parameters;
+        let modulation = Modulation::declare(p, 2 * width * depth);
+        let input = Linear::declare(p, "input", [dim, width], 1.0);
+        let block = |i| Linear::declare(p, &format!("block.{i}"), [width, width], 1.0);
+        let blocks = (0..depth).map(block).collect();
+        let output = Linear::declare(&mut parameters, "output", [width, dim], OUTPUT_GAIN);
+        Ok(Self { parameters, layers: Layers { dim, width, modulation, input, blocks, output } })
+    }
+
+    fn place_with(
+        &self,
+        program: &mut Program,
+        rows: usize,
+        weights: View,
+        blocks: Vec<BlockIn>,
+    ) -> Result<MlpIn> {
+        Ok(MlpIn {
+            modulation: self.layers.modulation.place(program, rows, weights)?,
+            h: program.buffer("h", rows * self.layers.width)?,
+            layers: self.layers.clone(),
+            blocks,
+            weights,
+            rows,
+        })
+    }
+
+    fn place_block(&self, program: &mut Program, rows: usize) -> Result<BlockIn> {
+        Ok(BlockIn {
+            normed: program.buffer("h / rms", rows * self.layers.width)?,
+            inverse_rms: program.buffer("1 / rms", rows)?,
+            active: program.buffer("activations", rows * self.layers.width)?,
+        })
+    }
+}
+
+impl Network for Mlp {
+    fn dim(&self) -> usize {
+        self.layers.dim
+    }
+
+    fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    fn place(
+        &self,
+        program: &mut Program,
+        rows: usize,
+        weights: View,
+    ) -> Result<Box<dyn PlacedNetwork>> {
+        // Nothing is kept for a backward pass, so all blocks use the same space.
+        let block = self.place_block(program, rows)?;
+        let blocks = vec![block; self.layers.blocks.len()];
+        Ok(Box::new(self.place_with(program, rows, weights, blocks)?))
+    }
+
+    fn place_training(
+        &self,
+        program: &mut Program,
+        rows: usize,
+        weights: View,
+        gradients: View,
+    ) -> Result<Box<dyn PlacedTraining>> {
+        let Layers { width, ref blocks, .. } = self.layers;
+        let depth = blocks.len();
+        let blocks =
+            (0..depth).map(|_| self.place_block(program, rows)).collect::<Result<Vec<_>>>()?;
+        Ok(Box::new(MlpTraining {
+            forward: self.place_with(program, rows, weights, blocks)?,
+            gradients,
+            d_h: program.buffer("gradient of h", rows * width)?,
+            d_active: program.buffer("gradient of activations", rows * width)?,
+            d_film: program.buffer("gradient of scales and shifts", rows * 2 * width * depth)?,
+        }))
+    }
+}
+
+/// What a block keeps of its forward pass.
+#[derive(Debug, Clone, Copy)]
+struct BlockIn {
+    normed: Buffer,
+    inverse_rms: Buffer,
+    active: Buffer,
+}
+
+impl BlockIn {
+    fn kept(self) -> Kept {
+        Kept { normed: self.normed.into(), inverse_rms: self.inverse_rms.into() }
+    }
+}
+
+/// An [`Mlp`] that stands in a program.
+#[derive(Debug, Clone)]
+struct MlpIn {
+    layers: Layers,
+    modulation: ModulationIn,
+    blocks: Vec<BlockIn>,
+    h: Buffer,
+    weights: View,
+    rows: usize,
+}
+
+impl MlpIn {
+    /// The layer, the activations and the first column of the scales and shifts of each block.
+    fn blocks(&self) -> impl DoubleEndedIterator<Item = (Linear, BlockIn, usize)> {
+        let blocks = self.layers.blocks.iter().zip(&self.blocks).enumerate();
+        blocks.map(|(i, (&layer, &block))| (layer, block, 2 * self.layers.width * i))
+    }
+}
+
+impl PlacedNetwork for MlpIn {
+    fn forward(&self, program: &mut Program, x: View, sigma: Sigma, out: View) -> Result<()> {
+        let Self { layers: Layers { width, input, output, .. }, weights, rows, h, .. } = *self;
+        let film = self.modulation.forward(program, sigma)?;
+        input.forward(weights, x, h, rows).record(program)?;
+        for (layer, block, column) in self.blocks() {
+            let (active, film) = (block.active.into(), film.at(column));
+            norm_film_silu::record(program, h.into(), film, block.kept(), active, [rows, width])?;
+            layer.forward(weights, active, h, rows).keep(Keep::All).record(program)?;
+        }
+        output.forward(weights, h, out, rows).record(program)
+    }
+}
+
+/// An [`Mlp`] that stands in a program and learns there.
+#[derive(Debug, Clone)]
+struct MlpTraining {
+    forward: MlpIn,
+    gradients: View,
+    d_h: Buffer,
+    d_active: Buffer,
+    d_film: Buffer,
+}
+
+impl PlacedNetwork for MlpTraining {
+    fn forward(&self, program: &mut Program, x: View, sigma: Sigma, out: View) -> Result<()> {
+        self.forward.forward(program, x, sigma, out)
+    }
+}
+
+impl PlacedTraining for MlpTraining {
+    fn backward(&self, program: &mut Program, x: View, d_out: View) -> Result<()> {
+        let Self { forward: MlpIn { weights, rows, h, .. }, gradients, d_h, d_active, .. } = *self;
+        let Layers { width, input, output, .. } = self.forward.layers;
+        output.backward(program, gradients, h, d_out, rows)?;
+        output.backward_input(weights, d_out, d_h, rows).record(program)?;
+        let film = self.forward.modulation.film();
+        for (layer, block, column) in self.forward.blocks().rev() {
+            layer.backward(program, gradients, block.active, d_h, rows)?;
+            layer.backward_input(weights, d_h, d_active, rows).record(program)?;
+            norm_film_silu_backward::record(
+                program,
+                block.kept(),
+                film.at(column),
+                d_active.into(),
+                self.d_film.at(column),
+                d_h.into(),
+                [rows, width],
+            )?;
+        }
+        input.backward(program, gradients, x, d_h, rows)?;
+        self.forward.modulation.backward(program, gradients, self.d_film.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameter_counts_of_the_presets() {
+        let count = |width| Mlp::new(144, width, 2).unwrap().parameters().count();
+        assert_eq!(count(192), 181_776);
+        assert_eq!(count(384), 508_752);
+    }
+}

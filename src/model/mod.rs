@@ -1,0 +1,332 @@
+//! Networks `F_θ`: their parameters, and their forward and backward passes as stages.
+//!
+//! All parameters of a member lie in one flat buffer, their gradients in another of the same
+//! layout; so the optimizer, the moving average and the gradient norm are one stage each, whatever
+//! the network. A network takes its buffers when it is placed: the training step and the sampler
+//! place the same network twice, with the live weights and with their moving average, and neither
+//! touches the other's activations.
+
+pub mod mlp;
+pub mod precondition;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::compute::{Buffer, Program, View};
+use crate::error::Result;
+use crate::kernels::matmul::{Layout, Matmul};
+use crate::kernels::noise_features::FEATURES;
+use crate::kernels::{Sigma, column_sums, noise_features, silu, silu_backward};
+use crate::rng::{Stream, fill_normals};
+
+/// Which network, and its size.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Architecture {
+    /// A residual multilayer perceptron.
+    Mlp {
+        /// Hidden units.
+        width: usize,
+        /// Residual blocks.
+        depth: usize,
+    },
+}
+
+impl Architecture {
+    /// The network for images of `dim` numbers.
+    pub fn network(&self, dim: usize) -> Result<Arc<dyn Network>> {
+        match *self {
+            Self::Mlp { width, depth } => Ok(Arc::new(mlp::Mlp::new(dim, width, depth)?)),
+        }
+    }
+}
+
+/// A network `F_θ(c_in x, σ)` that maps an image to an image (see [`precondition`]).
+pub trait Network: Debug + Send + Sync {
+    /// Numbers in an image.
+    fn dim(&self) -> usize;
+
+    /// The parameters and where they lie.
+    fn parameters(&self) -> &Parameters;
+
+    /// Room for the forward pass of `rows` images with the weights at `weights`.
+    fn place(
+        &self,
+        program: &mut Program,
+        rows: usize,
+        weights: View,
+    ) -> Result<Box<dyn PlacedNetwork>>;
+
+    /// The same, and room for the backward pass to `gradients`.
+    fn place_training(
+        &self,
+        program: &mut Program,
+        rows: usize,
+        weights: View,
+        gradients: View,
+    ) -> Result<Box<dyn PlacedTraining>>;
+}
+
+/// A network that stands in a program.
+pub trait PlacedNetwork {
+    /// Records `out = F(x; σ)`, where `x` is already scaled by `c_in`.
+    ///
+    /// One noise level for all rows is as good as one for each; the embedding is then computed once.
+    fn forward(&self, program: &mut Program, x: View, sigma: Sigma, out: View) -> Result<()>;
+}
+
+/// A network that stands in a program and can learn there.
+pub trait PlacedTraining: PlacedNetwork {
+    /// Records the backward pass of the forward pass recorded before it, from the same `x`, with
+    /// one noise level to each row. Every gradient is overwritten, none is added to. `d_out` may be
+    /// used as scratch space.
+    fn backward(&self, program: &mut Program, x: View, d_out: View) -> Result<()>;
+}
+
+/// One tensor of the flat buffer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parameter {
+    /// A name such as `block.0.weight`.
+    pub name: String,
+    /// Row-major shape.
+    pub shape: Vec<usize>,
+    /// First element.
+    pub offset: usize,
+    /// Standard deviation of the initial values; 0 gives zeros.
+    pub deviation: f32,
+}
+
+impl Parameter {
+    /// Elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether there is no element.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// All parameters of a network, in the order of the flat buffer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Parameters {
+    list: Vec<Parameter>,
+    len: usize,
+}
+
+impl Parameters {
+    /// Tensors begin at multiples of this, so that kernels may load vectors. The gaps stay zero.
+    const ALIGN: usize = 4;
+
+    /// Appends a tensor with normal initial values and returns its offset.
+    pub fn declare(&mut self, name: impl Into<String>, shape: &[usize], deviation: f32) -> usize {
+        let offset = self.len;
+        let parameter = Parameter { name: name.into(), shape: shape.to_vec(), offset, deviation };
+        self.len = (offset + parameter.len()).next_multiple_of(Self::ALIGN);
+        self.list.push(parameter);
+        offset
+    }
+
+    /// Length of the flat buffer.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        self.len
+    }
+
+    /// Numbers that are learnt.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.list.iter().map(Parameter::len).sum()
+    }
+
+    /// The tensors.
+    #[must_use]
+    pub fn list(&self) -> &[Parameter] {
+        &self.list
+    }
+
+    /// Initial values of the flat buffer under `seed`.
+    #[must_use]
+    pub fn initial(&self, seed: u64) -> Vec<f32> {
+        let mut flat = vec![0.0; self.len];
+        for (index, parameter) in self.list.iter().enumerate() {
+            let values = &mut flat[parameter.offset..parameter.offset + parameter.len()];
+            if parameter.deviation != 0.0 {
+                fill_normals(seed, Stream::Weights, index as u32, values);
+                values.iter_mut().for_each(|value| *value *= parameter.deviation);
+            }
+        }
+        flat
+    }
+}
+
+/// A linear layer `y = x W + b` among the parameters; `W` is stored `inputs × outputs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Linear {
+    inputs: usize,
+    outputs: usize,
+    weight: usize,
+    bias: usize,
+}
+
+impl Linear {
+    /// Declares `<name>.weight`, normal with deviation `gain / √inputs`, and `<name>.bias`, zero.
+    pub fn declare(
+        parameters: &mut Parameters,
+        name: &str,
+        [inputs, outputs]: [usize; 2],
+        gain: f32,
+    ) -> Self {
+        let deviation = gain / (inputs as f32).sqrt();
+        let weight = parameters.declare(format!("{name}.weight"), &[inputs, outputs], deviation);
+        let bias = parameters.declare(format!("{name}.bias"), &[outputs], 0.0);
+        Self { inputs, outputs, weight, bias }
+    }
+
+    /// `out = x W + b` for `rows` rows, to be recorded, perhaps with an activation or a sum.
+    pub fn forward(
+        self,
+        weights: View,
+        x: impl Into<View>,
+        out: impl Into<View>,
+        rows: usize,
+    ) -> Matmul {
+        let shape = [rows, self.outputs, self.inputs];
+        Matmul::new(Layout::Nn, x, weights.at(self.weight), out, shape).bias(weights.at(self.bias))
+    }
+
+    /// Records the gradients of `W` and `b` from those of the layer's output.
+    pub fn backward(
+        self,
+        program: &mut Program,
+        gradients: View,
+        x: impl Into<View>,
+        d_out: impl Into<View>,
+        rows: usize,
+    ) -> Result<()> {
+        let d_out = d_out.into();
+        let shape = [self.inputs, self.outputs, rows];
+        Matmul::new(Layout::Tn, x, d_out, gradients.at(self.weight), shape).record(program)?;
+        column_sums::record(program, d_out, gradients.at(self.bias), [rows, self.outputs], 1.0)
+    }
+
+    /// `d_x = d_out Wᵀ`, to be recorded.
+    pub fn backward_input(
+        self,
+        weights: View,
+        d_out: impl Into<View>,
+        d_x: impl Into<View>,
+        rows: usize,
+    ) -> Matmul {
+        let shape = [rows, self.inputs, self.outputs];
+        Matmul::new(Layout::Nt, d_out, weights.at(self.weight), d_x, shape)
+    }
+}
+
+/// Units of the noise embedding.
+const EMBEDDING: usize = 64;
+
+/// Initial size of the modulation, relative to a plain layer.
+const MODULATION_GAIN: f32 = 0.3;
+
+/// How a network learns its noise level: waves of `ln σ`, a linear layer with SiLU, and a linear
+/// layer to every scale and shift that the network's blocks use (FiLM).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Modulation {
+    embed: Linear,
+    film: Linear,
+}
+
+impl Modulation {
+    /// Declares an embedding with `outputs` scales and shifts, all blocks together.
+    pub fn declare(parameters: &mut Parameters, outputs: usize) -> Self {
+        Self {
+            embed: Linear::declare(parameters, "embedding", [FEATURES, EMBEDDING], 1.0),
+            film: Linear::declare(parameters, "film", [EMBEDDING, outputs], MODULATION_GAIN),
+        }
+    }
+
+    /// Room for `rows` noise levels.
+    pub fn place(self, program: &mut Program, rows: usize, weights: View) -> Result<ModulationIn> {
+        Ok(ModulationIn {
+            layers: self,
+            rows,
+            weights,
+            features: program.buffer("noise features", rows * FEATURES)?,
+            linear: program.buffer("embedding before SiLU", rows * EMBEDDING)?,
+            embedding: program.buffer("embedding", rows * EMBEDDING)?,
+            d_embedding: program.buffer("gradient of the embedding", rows * EMBEDDING)?,
+            out: program.buffer("scales and shifts", rows * self.film.outputs)?,
+        })
+    }
+}
+
+/// Scales and shifts as a block finds them: one row for all images, or one for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Film {
+    /// The first row.
+    pub view: View,
+    /// Elements from row to row; 0 if all images share the first.
+    pub stride: usize,
+}
+
+impl Film {
+    /// The scales and shifts from column `offset` on.
+    #[must_use]
+    pub const fn at(self, offset: usize) -> Self {
+        Self { view: self.view.at(offset), stride: self.stride }
+    }
+
+    /// The binding of `cols` columns of `rows` rows.
+    pub(crate) const fn bind(self, rows: usize, cols: usize) -> (View, usize) {
+        (self.view, (rows - 1) * self.stride + cols)
+    }
+}
+
+/// A [`Modulation`] that stands in a program.
+#[derive(Debug, Clone, Copy)]
+pub struct ModulationIn {
+    layers: Modulation,
+    rows: usize,
+    weights: View,
+    features: Buffer,
+    linear: Buffer,
+    embedding: Buffer,
+    d_embedding: Buffer,
+    out: Buffer,
+}
+
+impl ModulationIn {
+    /// Records the scales and shifts of `sigma`.
+    pub fn forward(&self, program: &mut Program, sigma: Sigma) -> Result<Film> {
+        let Modulation { embed, film } = self.layers;
+        let rows = if sigma.per_row { self.rows } else { 1 };
+        noise_features::record(program, sigma, self.features.into(), rows)?;
+        embed.forward(self.weights, self.features, self.linear, rows).record(program)?;
+        silu::record(program, self.linear.into(), self.embedding.into(), rows * EMBEDDING)?;
+        film.forward(self.weights, self.embedding, self.out, rows).record(program)?;
+        let stride = if sigma.per_row { film.outputs } else { 0 };
+        Ok(Film { view: self.out.into(), stride })
+    }
+
+    /// The scales and shifts of a forward pass with one noise level to each row.
+    #[must_use]
+    pub fn film(&self) -> Film {
+        Film { view: self.out.into(), stride: self.layers.film.outputs }
+    }
+
+    /// Records the gradients from `d_film`, those of all scales and shifts of each row.
+    pub fn backward(&self, program: &mut Program, gradients: View, d_film: View) -> Result<()> {
+        let Modulation { embed, film } = self.layers;
+        let (rows, d_embedding) = (self.rows, self.d_embedding.into());
+        film.backward(program, gradients, self.embedding, d_film, rows)?;
+        film.backward_input(self.weights, d_film, d_embedding, rows).record(program)?;
+        silu_backward::record(program, self.linear.into(), d_embedding, rows * EMBEDDING)?;
+        embed.backward(program, gradients, self.features, d_embedding, rows)
+    }
+}
