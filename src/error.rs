@@ -7,7 +7,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, in a form that a program can match on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "name")]
+#[serde(tag = "kind")]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// No GPU adapter could be had.
@@ -36,6 +36,7 @@ pub enum ErrorKind {
 #[error("{message}{}{hint}", if hint.is_empty() { "" } else { " — " })]
 pub struct Error {
     /// What kind of failure this is.
+    #[serde(flatten)]
     pub kind: ErrorKind,
     /// What happened, as one sentence without its full stop.
     pub message: String,

@@ -72,10 +72,28 @@ pub struct EmpiricalIn {
 }
 
 impl EmpiricalIn {
-    /// The softmax state of each row: largest logit, Σ w, -, Σ w (logit - largest).
+    /// How many images it was placed for.
     #[must_use]
-    pub const fn state(&self) -> Buffer {
-        self.state
+    pub const fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The pool of training images.
+    #[must_use]
+    pub const fn images(&self) -> Buffer {
+        self.images
+    }
+
+    /// `‖y‖²` of each image.
+    #[must_use]
+    pub const fn norms(&self) -> Buffer {
+        self.norms
+    }
+
+    /// Each member's part of the pool.
+    #[must_use]
+    pub const fn ranges(&self) -> Buffer {
+        self.ranges
     }
 
     fn tiles(self) -> impl Iterator<Item = Tile> {

@@ -1,6 +1,8 @@
 //! What the integration tests share.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub mod closed_forms;
+
 use hidden_gaussian::compute::{Engine, Loaded, Program, View};
 use hidden_gaussian::rng::{Stream, fill_normals};
 use hidden_gaussian::{ErrorKind, Result};
@@ -68,3 +70,24 @@ pub fn relative_error(a: &[f32], b: &[f32]) -> f64 {
     });
     worst / scale
 }
+
+/// The tests of a module on one engine.
+#[allow(unused_macros, reason = "each test binary uses its own part")]
+macro_rules! on_engine {
+    ($engine:expr, $module:ident) => {
+        common::on_engine!($engine, $module:
+            empirical_is_eq_4, gaussian_is_eq_7, samplers_converge_to_the_closed_form,
+            empirical_samples_are_training_images, linearity_of_the_gaussian,
+            score_difference_is_eq_6, degenerate_sets_denoise_to_their_mean);
+    };
+    ($engine:expr, $module:ident: $($test:ident),*) => {
+        $(#[test]
+        fn $test() {
+            if let Some(engine) = $engine {
+                $module::$test(&engine);
+            }
+        })*
+    };
+}
+#[allow(unused_imports, reason = "each test binary uses its own part")]
+pub(crate) use on_engine;

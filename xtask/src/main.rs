@@ -1,2 +1,79 @@
-//! Build, serve and test the project.
-fn main() {}
+//! `cargo xtask`: build, serve and test the project. `cargo xtask --help` says how.
+
+mod process;
+mod serve;
+mod site;
+mod test;
+mod tools;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow};
+use lexopt::prelude::*;
+
+const HELP: &str = "\
+Usage: cargo xtask <COMMAND>
+
+Commands:
+  serve    Build the site and serve it on this machine
+      --port <N>       Port to listen on; the next free one if it is taken [default: 8080]
+      --open           Open the page in the browser
+      --no-build       Serve dist/ as it is
+      --prefix <PATH>  Serve under this sub-path [default: /]
+  build    Build the site into dist/, ready for any sub-path of any static host
+  test     Run every check and test, and print a table
+      --only <PART>    Run this part only; may be repeated or comma-separated
+
+Options:
+  -h, --help  Print this help
+";
+
+enum Task {
+    Help,
+    Serve(serve::Options),
+    Build,
+    Test { only: Vec<String> },
+}
+
+fn parse() -> Result<Task, lexopt::Error> {
+    let mut args = lexopt::Parser::from_env();
+    let mut task = match args.next()? {
+        None | Some(Short('h') | Long("help")) => return Ok(Task::Help),
+        Some(Value(name)) if name == "serve" => Task::Serve(serve::Options::default()),
+        Some(Value(name)) if name == "build" => Task::Build,
+        Some(Value(name)) if name == "test" => Task::Test { only: Vec::new() },
+        Some(Value(name)) => return Err(format!("there is no command {name:?}").into()),
+        Some(other) => return Err(other.unexpected()),
+    };
+    while let Some(arg) = args.next()? {
+        match (&mut task, arg) {
+            (_, Short('h') | Long("help")) => return Ok(Task::Help),
+            (Task::Serve(options), Long("port")) => options.port = args.value()?.parse()?,
+            (Task::Serve(options), Long("open")) => options.open = true,
+            (Task::Serve(options), Long("no-build")) => options.build = false,
+            (Task::Serve(options), Long("prefix")) => options.prefix = args.value()?.string()?,
+            (Task::Test { only }, Long("only")) => {
+                only.extend(args.value()?.string()?.split(',').map(str::to_owned));
+            }
+            (_, other) => return Err(other.unexpected()),
+        }
+    }
+    Ok(task)
+}
+
+fn run() -> Result<ExitCode> {
+    match parse().map_err(|error| anyhow!("{error}; see cargo xtask --help"))? {
+        Task::Help => print!("{HELP}\nParts of the test:\n{}", test::describe()),
+        Task::Serve(options) => serve::serve(&options)?,
+        Task::Build => site::build()?.print(),
+        Task::Test { only } => return test::test(&only),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn main() -> ExitCode {
+    run().unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,138 @@
+//! One entry for all files: finds out what a file is and reads it.
+
+use super::{Dataset, Options, archive, bytes::wrong_magic, cifar, idx, npy, packed, shipped};
+use crate::error::{Error, Result};
+
+/// Bytes that a file may have or unpack to.
+pub const MAX_BYTES: usize = 1 << 28;
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A gzip file; what it holds shows when it is unpacked.
+    Gzip,
+    /// A zip archive, also .npz.
+    Zip,
+    /// An array of NumPy.
+    Npy,
+    /// A set that is shipped with the page.
+    Packed,
+    /// A picture, which the browser must decode.
+    Picture,
+    /// A tape archive.
+    Tar,
+    /// The format of MNIST.
+    Idx,
+    /// A batch of CIFAR-10.
+    Cifar,
+}
+
+/// What `bytes` are: by how they begin, and if that says nothing, by the file's name.
+#[must_use]
+pub fn detect(name: &str, bytes: &[u8]) -> Option<Format> {
+    const MAGICS: [(&[u8], Format); 8] = [
+        (&[0x1f, 0x8b], Format::Gzip),
+        (b"PK\x03\x04", Format::Zip),
+        (b"PK\x05\x06", Format::Zip),
+        (npy::MAGIC, Format::Npy),
+        (packed::MAGIC, Format::Packed),
+        (b"\x89PNG", Format::Picture),
+        (&[0xff, 0xd8, 0xff], Format::Picture),
+        (b"GIF8", Format::Picture),
+    ];
+    if let Some((_, format)) = MAGICS.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        return Some(*format);
+    }
+    if bytes.get(257..262) == Some(b"ustar") {
+        return Some(Format::Tar);
+    }
+    if matches!(bytes, [0, 0, 8..=14, 1..=8, ..]) {
+        return Some(Format::Idx);
+    }
+    let name = name.to_ascii_lowercase();
+    let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    if is_picture(&name) {
+        Some(Format::Picture)
+    } else if ends(&[".npy"]) {
+        Some(Format::Npy)
+    } else if ends(&[".npz", ".zip"]) {
+        Some(Format::Zip)
+    } else if ends(&[".idx", "ubyte"]) {
+        Some(Format::Idx)
+    } else if ends(&[".bin"])
+        || (bytes.len().is_multiple_of(cifar::RECORD) && cifar::looks_like(bytes))
+    {
+        Some(Format::Cifar)
+    } else {
+        None
+    }
+}
+
+/// Whether this is the name of a picture that browsers decode.
+pub(super) fn is_picture(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    [".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".avif"]
+        .iter()
+        .any(|end| name.ends_with(end))
+}
+
+/// Reads a file: IDX, CIFAR-10, .npy or a shipped set, or a gzip or zip of one. Of an archive's
+/// files the largest is read: the others hold labels.
+///
+/// Pictures are not decoded here. The page decodes them (of a zip, its
+/// [`zip_entries`](super::zip_entries)) and hands them to a [`Builder`](super::Builder).
+pub fn import(name: &str, bytes: &[u8], options: &Options) -> Result<Dataset> {
+    check_size(bytes)?;
+    match detect(name, bytes) {
+        Some(Format::Gzip) => {
+            let inner = name.strip_suffix(".gz").unwrap_or(name);
+            import_plain(inner, &archive::gunzip(bytes)?, options)
+        }
+        Some(Format::Zip) => {
+            let entries = archive::zip_entries(bytes)?;
+            let Some(largest) = entries.iter().max_by_key(|entry| entry.size()) else {
+                return Err(Error::bad_input("The archive is empty", "Choose another one"));
+            };
+            if largest.is_picture() {
+                return Err(pictures());
+            }
+            import_plain(&largest.name(), &largest.read()?, options)
+        }
+        _ => import_plain(name, bytes, options),
+    }
+}
+
+fn import_plain(name: &str, bytes: &[u8], options: &Options) -> Result<Dataset> {
+    check_size(bytes)?;
+    match detect(name, bytes) {
+        Some(Format::Npy) => npy::import(name, bytes, options),
+        Some(Format::Packed) => shipped::import(bytes, options),
+        Some(Format::Idx) => idx::import(name, bytes, options),
+        Some(Format::Cifar) => cifar::import(name, bytes, options),
+        Some(Format::Picture) => Err(pictures()),
+        Some(Format::Tar) => Err(Error::bad_input(
+            "The file is a tar archive",
+            "Unpack it and choose one of its files, such as data_batch_1.bin",
+        )),
+        Some(Format::Gzip | Format::Zip) => Err(Error::bad_input(
+            "The archive holds another archive",
+            "Unpack it once and choose what was in it",
+        )),
+        None => Err(wrong_magic("known")),
+    }
+}
+
+fn check_size(bytes: &[u8]) -> Result<()> {
+    if bytes.is_empty() {
+        return Err(Error::bad_input("The file is empty", "Choose another one"));
+    }
+    if bytes.len() > MAX_BYTES {
+        let (need, have) = (bytes.len() as u64, MAX_BYTES as u64);
+        return Err(Error::limit("File size in bytes", need, have, "Choose a smaller file"));
+    }
+    Ok(())
+}
+
+fn pictures() -> Error {
+    Error::bad_input("Pictures must be decoded by the browser first", "Drop them on the page")
+}

@@ -1,0 +1,350 @@
+//! Image sets: what they hold, how they are split, standardized and shown.
+//!
+//! [`faces()`](faces::faces) draws a set; [`import()`] reads one, shipped with the page or the
+//! reader's own. Either gives a [`Dataset`] of pixels in [-1, 1]. [`Dataset::split`] shuffles and
+//! standardizes it into a [`Split`], whose contiguous rows are what the engines take.
+
+mod archive;
+mod builder;
+mod bytes;
+mod cifar;
+pub mod faces;
+mod idx;
+mod images;
+mod import;
+mod npy;
+pub mod packed;
+mod resize;
+mod shipped;
+
+pub use archive::{Entry, zip_entries};
+pub use builder::{Builder, Fit, MAX_SIDE, MAX_VALUES, Options, check_total};
+pub use images::Picture;
+pub use import::{Format, MAX_BYTES, detect, import};
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    rng::{Philox, Stream},
+};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// Standard deviation of standardized images, over all pixels: the σ_data of EDM.
+pub const SIGMA_DATA: f32 = 0.5;
+
+/// Shape of one image. Rows follow each other from the top; the channels of a pixel lie together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Pixels from top to bottom.
+    pub height: usize,
+    /// Pixels from left to right.
+    pub width: usize,
+    /// 1 (grey) or 3 (red, green, blue).
+    pub channels: usize,
+}
+
+impl Shape {
+    /// Values of one image.
+    #[must_use]
+    pub const fn dim(self) -> usize {
+        self.height * self.width * self.channels
+    }
+}
+
+/// What the reader is told about a set.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// Its name.
+    pub name: String,
+    /// Where it comes from.
+    pub source: String,
+    /// Under which licence.
+    pub licence: String,
+    /// What was assumed or left out when it was read; may be empty.
+    pub note: String,
+}
+
+/// A set of equally shaped images with values in [-1, 1].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dataset {
+    /// Name, source and licence.
+    pub about: About,
+    shape: Shape,
+    images: Vec<f32>,
+}
+
+impl Dataset {
+    /// A set of the images that lie one after the other in `images`.
+    pub fn new(about: About, shape: Shape, images: Vec<f32>) -> Result<Self> {
+        let dim = shape.dim();
+        if dim == 0 || images.is_empty() {
+            return Err(Error::bad_input("There are no images", "Choose a set with some"));
+        }
+        if !images.len().is_multiple_of(dim) {
+            return Err(Error::bad_input(
+                format!("{} values are no whole number of images of {dim}", images.len()),
+                "",
+            ));
+        }
+        Ok(Self { about, shape, images })
+    }
+
+    /// Number of images; never 0.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a set is never empty")]
+    pub fn len(&self) -> usize {
+        self.images.len() / self.dim()
+    }
+
+    /// Values of one image.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.shape.dim()
+    }
+
+    /// Shape of one image.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Image `i`.
+    ///
+    /// # Panics
+    /// If there is no such image, as indexing a slice does.
+    #[must_use]
+    pub fn image(&self, i: usize) -> &[f32] {
+        &self.images[i * self.dim()..(i + 1) * self.dim()]
+    }
+
+    /// All images, one after the other.
+    #[must_use]
+    pub fn images(&self) -> &[f32] {
+        &self.images
+    }
+
+    /// Shuffles by `seed`, keeps `held_out` images apart and standardizes all of them by what the
+    /// rest, the training pool, measures.
+    pub fn split(&self, seed: u64, held_out: usize) -> Result<Split> {
+        let (len, dim) = (self.len(), self.dim());
+        if held_out >= len {
+            return Err(Error::new(
+                ErrorKind::LimitExceeded { need: held_out as u64 + 1, have: len as u64 },
+                format!("{held_out} images can't be held out of {len}"),
+                "Hold out fewer or choose a larger set",
+            ));
+        }
+        let mut order: Vec<usize> = (0..len).collect();
+        Philox::new(seed, Stream::Split).shuffle(&mut order);
+        let mut rows = Vec::with_capacity(self.images.len());
+        for &i in &order {
+            rows.extend_from_slice(self.image(i));
+        }
+        let train_values = (len - held_out) * dim;
+        let standardization = Standardization::measure(&rows[..train_values], dim)?;
+        standardization.apply(&mut rows);
+        Ok(Split { shape: self.shape, standardization, rows, train_values })
+    }
+}
+
+/// A shuffled, standardized set: a training pool and held-out images.
+///
+/// The first n rows of the pool are *the* training set of size n, so that training sets are nested;
+/// disjoint ranges are independent training sets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Split {
+    shape: Shape,
+    standardization: Standardization,
+    rows: Vec<f32>,
+    train_values: usize,
+}
+
+impl Split {
+    /// Shape of one image.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Values of one image.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.shape.dim()
+    }
+
+    /// How the pixels became these rows.
+    #[must_use]
+    pub fn standardization(&self) -> &Standardization {
+        &self.standardization
+    }
+
+    /// The whole training pool.
+    #[must_use]
+    pub fn train(&self) -> &[f32] {
+        &self.rows[..self.train_values]
+    }
+
+    /// Images in the training pool; at least 1.
+    #[must_use]
+    pub fn train_len(&self) -> usize {
+        self.train_values / self.dim()
+    }
+
+    /// Images `range` of the training pool, one after the other.
+    pub fn subset(&self, range: Range<usize>) -> Result<&[f32]> {
+        let have = self.train_len();
+        if range.is_empty() {
+            return Err(Error::bad_input("A training set needs at least one image", ""));
+        }
+        if range.end > have {
+            let hint = "Train on fewer images or choose a larger set";
+            return Err(Error::limit("Training images", range.end as u64, have as u64, hint));
+        }
+        Ok(&self.rows[range.start * self.dim()..range.end * self.dim()])
+    }
+
+    /// The held-out images.
+    #[must_use]
+    pub fn held_out(&self) -> &[f32] {
+        &self.rows[self.train_values..]
+    }
+
+    /// Held-out images.
+    #[must_use]
+    pub fn held_out_len(&self) -> usize {
+        self.held_out().len() / self.dim()
+    }
+}
+
+/// x ↦ (x − mean image) · scale, and back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Standardization {
+    /// The mean image.
+    pub mean: Vec<f32>,
+    /// One factor for all pixels.
+    pub scale: f32,
+}
+
+impl Standardization {
+    /// What takes `rows` to mean 0 in each pixel and standard deviation [`SIGMA_DATA`] over all.
+    pub fn measure(rows: &[f32], dim: usize) -> Result<Self> {
+        let count = (rows.len() / dim.max(1)) as f64;
+        let mut sums = vec![0.0_f64; dim];
+        for row in rows.chunks_exact(dim.max(1)) {
+            for (sum, &value) in sums.iter_mut().zip(row) {
+                *sum += f64::from(value);
+            }
+        }
+        let mean: Vec<f32> = sums.iter().map(|sum| (sum / count) as f32).collect();
+        let deviations = rows.iter().zip(mean.iter().cycle()).map(|(x, m)| f64::from(x - m));
+        let variance = deviations.map(|d| d * d).sum::<f64>() / rows.len() as f64;
+        let scale = (f64::from(SIGMA_DATA) / variance.sqrt()) as f32;
+        // Rounding leaves a deviation of about 1e-7 even where all images are the same.
+        if variance.is_nan() || variance < 1e-10 {
+            return Err(Error::bad_input(
+                "All training images are the same",
+                "Choose a set whose images differ",
+            ));
+        }
+        Ok(Self { mean, scale })
+    }
+
+    /// Standardizes `rows` in place.
+    pub fn apply(&self, rows: &mut [f32]) {
+        for (value, mean) in rows.iter_mut().zip(self.mean.iter().cycle()) {
+            *value = (*value - mean) * self.scale;
+        }
+    }
+
+    /// Takes standardized `rows` back to pixels, in place. Samples may leave [-1, 1].
+    pub fn undo(&self, rows: &mut [f32]) {
+        for (value, mean) in rows.iter_mut().zip(self.mean.iter().cycle()) {
+            *value = *value / self.scale + mean;
+        }
+    }
+
+    /// Bytes to show standardized `rows` with, one to a value; what leaves [-1, 1] is clipped.
+    #[must_use]
+    pub fn to_display(&self, rows: &[f32]) -> Vec<u8> {
+        let pixels = rows.iter().zip(self.mean.iter().cycle());
+        // The cast rounds towards zero, saturates, and takes NaN to 0.
+        pixels.map(|(x, mean)| ((x / self.scale + mean) * 127.5 + 128.0) as u8).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ramp(count: usize) -> Dataset {
+        let shape = Shape { height: 2, width: 1, channels: 1 };
+        let images = (0..count).flat_map(|i| [i as f32 / count as f32, 0.25]).collect();
+        Dataset::new(About::default(), shape, images).unwrap()
+    }
+
+    #[test]
+    fn split_keeps_every_image_once() {
+        let set = ramp(50);
+        let split = set.split(3, 12).unwrap();
+        assert_eq!((split.train_len(), split.held_out_len()), (38, 12));
+        let mut rows = [split.train(), split.held_out()].concat();
+        split.standardization().undo(&mut rows);
+        let mut firsts: Vec<f32> = rows.chunks(2).map(|row| row[0]).collect();
+        assert!(!firsts.is_sorted());
+        firsts.sort_by(f32::total_cmp);
+        for (i, first) in firsts.iter().enumerate() {
+            assert!((first - i as f32 / 50.0).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn split_is_a_function_of_the_seed() {
+        let set = ramp(50);
+        assert_eq!(set.split(3, 12).unwrap(), set.split(3, 12).unwrap());
+        assert_ne!(set.split(3, 12).unwrap(), set.split(4, 12).unwrap());
+    }
+
+    #[test]
+    fn the_pool_is_standardized() {
+        let split = ramp(50).split(3, 12).unwrap();
+        let train = split.train();
+        let mean: f32 = train.iter().sum::<f32>() / train.len() as f32;
+        let variance: f32 = train.iter().map(|v| v * v).sum::<f32>() / train.len() as f32;
+        assert!(mean.abs() < 1e-6);
+        assert!((variance.sqrt() - SIGMA_DATA).abs() < 1e-6);
+    }
+
+    #[test]
+    fn subsets_are_checked() {
+        let split = ramp(50).split(3, 12).unwrap();
+        assert_eq!(split.subset(0..38).unwrap(), split.train());
+        assert_eq!(split.subset(4..6).unwrap(), &split.train()[8..12]);
+        let error = split.subset(0..39).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::LimitExceeded { need: 39, have: 38 });
+        assert_eq!(split.subset(7..7).unwrap_err().kind, ErrorKind::BadInput);
+    }
+
+    #[test]
+    fn impossible_splits_are_errors() {
+        let error = ramp(5).split(1, 5).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::LimitExceeded { need: 6, have: 5 });
+        let shape = Shape { height: 1, width: 1, channels: 1 };
+        let same = Dataset::new(About::default(), shape, vec![0.3; 9]).unwrap();
+        assert!(same.split(1, 2).unwrap_err().message.contains("the same"));
+        assert!(Dataset::new(About::default(), shape, vec![]).is_err());
+        let wide = Shape { height: 1, width: 2, channels: 1 };
+        assert!(Dataset::new(About::default(), wide, vec![0.0; 3]).is_err());
+    }
+
+    #[test]
+    fn display_is_the_inverse() {
+        let standardization = Standardization { mean: vec![0.5, -0.5], scale: 2.0 };
+        let pixels = [-1.0, 1.0, 0.0, -0.5];
+        let mut rows = pixels;
+        standardization.apply(&mut rows);
+        assert_eq!(standardization.to_display(&rows), [0, 255, 128, 64]);
+        standardization.undo(&mut rows);
+        assert_eq!(rows, pixels);
+        assert_eq!(standardization.to_display(&[100.0, f32::NAN, -100.0]), [255, 0, 0]);
+    }
+}

@@ -1,0 +1,3 @@
+//! What the figures show: configuration in, numbers and images out.
+
+pub mod exact;

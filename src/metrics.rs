@@ -1,0 +1,392 @@
+//! What the paper measures, each with its standard error.
+//!
+//! A metric is placed into a program beside the denoisers that it looks at, and measured as often as
+//! needed after loading; everything that touches images runs on the engine, and only four sums for
+//! each row ([`row_compare`]) come back.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::compute::{Buffer, Loaded, Program, Routine, View};
+use crate::denoiser::{EmpiricalIn, Neighbours, Placed};
+use crate::error::{Error, Result};
+use crate::kernels::{Sigma, axpby, noise, row_compare};
+use crate::rng::{Philox, Stream};
+
+/// A mean over samples, and how sure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Its standard error: the samples' standard deviation over `√count`.
+    pub standard_error: f64,
+    /// How many samples there were.
+    pub count: usize,
+}
+
+impl Estimate {
+    /// Mean and standard error of `values`.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
+        // Welford's update: no cancellation, one pass.
+        let (mut count, mut mean, mut squares) = (0_usize, 0.0, 0.0);
+        for value in values {
+            count += 1;
+            let delta = value - mean;
+            mean += delta / count as f64;
+            squares += delta * (value - mean);
+        }
+        let variance = if count > 1 { squares / (count - 1) as f64 } else { 0.0 };
+        Self { mean, standard_error: (variance / count.max(1) as f64).sqrt(), count }
+    }
+}
+
+/// Two vectors, by their norms, product and distance: what [`row_compare`] gives for a row.
+#[derive(Debug, Clone, Copy)]
+pub struct Comparison {
+    /// `‖a‖`.
+    pub norm_a: f64,
+    /// `‖b‖`.
+    pub norm_b: f64,
+    /// `a·b`.
+    pub dot: f64,
+    /// `‖a - b‖`.
+    pub distance: f64,
+}
+
+impl Comparison {
+    /// The rows of a [`row_compare`] buffer.
+    pub fn rows(sums: &[f32]) -> impl Iterator<Item = Self> + '_ {
+        sums.chunks_exact(4).map(|s| Self {
+            norm_a: f64::from(s[0]).sqrt(),
+            norm_b: f64::from(s[1]).sqrt(),
+            dot: f64::from(s[2]),
+            distance: f64::from(s[3]).sqrt(),
+        })
+    }
+
+    /// Cosine of the angle between them; 0 where one of them vanishes.
+    #[must_use]
+    pub fn cosine(&self) -> f64 {
+        ratio(self.dot, self.norm_a * self.norm_b)
+    }
+
+    /// `‖a - b‖ / ‖a‖`: the paper's NMSE, which is not squared (eq. 12 of the full text).
+    #[must_use]
+    pub fn nmse(&self) -> f64 {
+        ratio(self.distance, self.norm_a)
+    }
+}
+
+fn ratio(numerator: f64, denominator: f64) -> f64 {
+    if denominator > 0.0 { numerator / denominator } else { 0.0 }
+}
+
+/// How close samples come to the training set.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Closeness {
+    /// Generalization score, mean `‖x - NN(x)‖ / ‖x‖`: 0 for copies. Scale-free, as in the full text.
+    pub gl: Estimate,
+    /// The same with `‖x‖²` below, as the abstract prints it; it depends on the scale of the data.
+    pub gl_squared: Estimate,
+    /// Share of samples with `d₁ / d₂ < 1/3`: nearer to one training image than to any other by far.
+    pub memorized: Estimate,
+}
+
+impl Closeness {
+    /// From each sample's comparison with its two nearest training images.
+    #[must_use]
+    pub fn of(first: &[Comparison], second: &[Comparison]) -> Self {
+        let gl = |square: i32| first.iter().map(move |c| ratio(c.distance, c.norm_a.powi(square)));
+        let copied =
+            |(a, b): (&Comparison, &Comparison)| f64::from(u8::from(3.0 * a.distance < b.distance));
+        Self {
+            gl: Estimate::of(gl(1)),
+            gl_squared: Estimate::of(gl(2)),
+            memorized: Estimate::of(first.iter().zip(second).map(copied)),
+        }
+    }
+}
+
+/// Nearest training images of samples.
+#[derive(Debug, Clone)]
+pub struct NearestImages {
+    /// Pool number of the nearest image of each sample.
+    pub index: Vec<u32>,
+    /// Distance to it.
+    pub d1: Vec<f32>,
+    /// Distance to the second nearest.
+    pub d2: Vec<f32>,
+    /// What follows from them.
+    pub closeness: Closeness,
+}
+
+/// The search for the training images nearest to samples, in a program.
+#[derive(Debug, Clone, Copy)]
+pub struct Nearest {
+    neighbours: Neighbours,
+}
+
+impl Nearest {
+    /// Records the search for the neighbours of `x` into the current routine.
+    pub fn record(program: &mut Program, images: &EmpiricalIn, x: View) -> Result<Self> {
+        let neighbours = Neighbours::new(program, images.rows())?;
+        images.record_nearest(program, x, neighbours)?;
+        Ok(Self { neighbours })
+    }
+
+    /// What the last run found, for each member.
+    pub async fn read(&self, loaded: &mut Loaded) -> Result<Vec<NearestImages>> {
+        let members = loaded.program().members();
+        let index: Vec<u32> = loaded.read(self.neighbours.index).await?;
+        let [first, second] = [self.neighbours.first, self.neighbours.second];
+        let first: Vec<_> = Comparison::rows(&loaded.read::<f32>(first).await?).collect();
+        let second: Vec<_> = Comparison::rows(&loaded.read::<f32>(second).await?).collect();
+        let rows = first.len() / members;
+        let member = |m: usize| {
+            let range = m * rows..(m + 1) * rows;
+            let (first, second) = (&first[range.clone()], &second[range]);
+            NearestImages {
+                index: index[2 * m * rows..2 * (m + 1) * rows].iter().step_by(2).copied().collect(),
+                d1: first.iter().map(|c| c.distance as f32).collect(),
+                d2: second.iter().map(|c| c.distance as f32).collect(),
+                closeness: Closeness::of(first, second),
+            }
+        };
+        Ok((0..members).map(member).collect())
+    }
+}
+
+/// Noisy images `y + σ n` to look at denoisers with: the same for all of them.
+#[derive(Debug, Clone, Copy)]
+struct NoisyImages {
+    clock: Buffer,
+    sigma: Buffer,
+    images: Buffer,
+    noisy: Buffer,
+    shape: [usize; 2],
+}
+
+impl NoisyImages {
+    /// `step` tells apart the noise of several batches under one seed; `sigma` holds one number.
+    fn new(
+        program: &mut Program,
+        images: &Arc<[f32]>,
+        dim: usize,
+        sigma: Buffer,
+        [seed, step]: [u64; 2],
+    ) -> Result<Self> {
+        if dim == 0 || images.is_empty() || !images.len().is_multiple_of(dim) {
+            return Err(Error::bad_input("A metric needs at least one whole image", ""));
+        }
+        let clock: Arc<[f32]> = noise::clock(seed, step as u32).map(f32::from_bits).into();
+        Ok(Self {
+            clock: program.constant("metric clock", &clock)?,
+            sigma,
+            images: program.constant("metric images", images)?,
+            noisy: program.buffer("noisy images", images.len())?,
+            shape: [images.len() / dim, dim],
+        })
+    }
+
+    fn record(&self, program: &mut Program) -> Result<()> {
+        let (images, noisy) = (Some(self.images.into()), self.noisy.into());
+        let sigma = Sigma::shared(self.sigma);
+        noise::record(
+            program,
+            self.clock.into(),
+            Stream::MetricNoise,
+            sigma,
+            images,
+            noisy,
+            self.shape,
+        )
+    }
+}
+
+fn per_member(values: impl Iterator<Item = f64>, members: usize) -> Vec<Estimate> {
+    let values: Vec<f64> = values.collect();
+    values.chunks(values.len() / members).map(|v| Estimate::of(v.iter().copied())).collect()
+}
+
+/// Score difference (eq. 6): `E √(‖D₁(y + σn) - D₂(y + σn)‖² / d)`, for every pair of denoisers.
+///
+/// Both see the same noisy image; the abstract drops the `+ σn` in eqs. 5 and 6.
+#[derive(Debug)]
+pub struct ScoreDifference {
+    routine: Routine,
+    input: NoisyImages,
+    pairs: Vec<((usize, usize), Buffer)>,
+}
+
+impl ScoreDifference {
+    /// Places the comparison of `denoisers`, each placed for as many rows as there are `images`.
+    pub fn place(
+        program: &mut Program,
+        denoisers: &[&dyn Placed],
+        images: &Arc<[f32]>,
+        dim: usize,
+        seed: u64,
+    ) -> Result<Self> {
+        let sigma = program.shared("metric σ", 1)?;
+        let input = NoisyImages::new(program, images, dim, sigma, [seed, 0])?;
+        let rows = input.shape[0];
+        let mut pairs = Vec::new();
+        let routine = program.routine("score difference", |p| {
+            input.record(p)?;
+            let mut outputs = Vec::new();
+            for denoiser in denoisers {
+                let out = p.buffer("D(noisy image)", images.len())?;
+                denoiser.record(p, input.noisy.into(), Sigma::shared(input.sigma), out.into())?;
+                outputs.push(out);
+            }
+            for second in 1..outputs.len() {
+                for first in 0..second {
+                    let sums = p.buffer("comparison", 4 * rows)?;
+                    let views = [outputs[first], outputs[second], sums].map(View::from);
+                    row_compare::record(p, views, input.shape)?;
+                    pairs.push(((first, second), sums));
+                }
+            }
+            Ok(())
+        })?;
+        Ok(Self { routine, input, pairs })
+    }
+
+    /// The difference of each pair `(i, j)`, `i < j`, of the denoisers at noise level `sigma`, for
+    /// each member.
+    pub async fn measure(
+        &self,
+        loaded: &mut Loaded,
+        sigma: f32,
+    ) -> Result<Vec<((usize, usize), Vec<Estimate>)>> {
+        let members = loaded.program().members();
+        let dim = self.input.shape[1] as f64;
+        loaded.upload(self.input.sigma, &[sigma])?;
+        loaded.run(self.routine, 1)?;
+        let mut out = Vec::new();
+        for (pair, sums) in &self.pairs {
+            let sums: Vec<f32> = loaded.read(*sums).await?;
+            let differences = Comparison::rows(&sums).map(|c| c.distance / dim.sqrt());
+            out.push((*pair, per_member(differences, members)));
+        }
+        Ok(out)
+    }
+}
+
+/// How linear a denoiser is at one noise level, for one member.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Linearity {
+    /// Cosine between `D(αx₁ + βx₂)` and `αD(x₁) + βD(x₂)`: Figure 1.
+    pub cosine: Estimate,
+    /// `‖difference‖ / ‖D(αx₁ + βx₂)‖`.
+    pub nmse: Estimate,
+    /// The cosine with the affine part taken out: `αD(x₁) + βD(x₂) + (1 - α - β) D(0)` instead, so
+    /// that every affine denoiser scores 1.
+    pub corrected_cosine: Estimate,
+    /// The NMSE with the affine part taken out: 0 for every affine denoiser.
+    pub corrected_nmse: Estimate,
+}
+
+/// The linearity score, in a program.
+///
+/// An affine denoiser such as D_G does not score 1: with `α + β ≠ 1` its constant part is counted
+/// more than once. So D_G's own value is the reference line, not 1.
+#[derive(Debug)]
+pub struct LinearityProbe {
+    routine: Routine,
+    sigma: Buffer,
+    plain: Buffer,
+    corrected: Buffer,
+}
+
+impl LinearityProbe {
+    /// Places the test of `denoiser` on `pairs` random pairs of `images`, with `α = β = 1/√2`.
+    ///
+    /// `denoiser` stands for `pairs` rows; `images` should be held out from training.
+    pub fn place(
+        program: &mut Program,
+        denoiser: &dyn Placed,
+        images: &[f32],
+        dim: usize,
+        pairs: usize,
+        seed: u64,
+    ) -> Result<Self> {
+        let count = images.len() / dim.max(1);
+        if count < 2 || pairs == 0 {
+            return Err(Error::bad_input(
+                "Linearity needs pairs of two different images",
+                "Hold out at least two images",
+            ));
+        }
+        let weight = std::f32::consts::FRAC_1_SQRT_2;
+        let mut rng = Philox::new(seed, Stream::MetricPairs);
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        for _ in 0..pairs {
+            let i = rng.below(count as u32) as usize;
+            let j = (i + 1 + rng.below(count as u32 - 1) as usize) % count;
+            first.extend_from_slice(&images[i * dim..][..dim]);
+            second.extend_from_slice(&images[j * dim..][..dim]);
+        }
+        let sigma = program.shared("metric σ", 1)?;
+        let inputs = [
+            NoisyImages::new(program, &first.into(), dim, sigma, [seed, 1])?,
+            NoisyImages::new(program, &second.into(), dim, sigma, [seed, 2])?,
+        ];
+        let len = pairs * dim;
+        let plain = program.buffer("linearity", 4 * pairs)?;
+        let corrected = program.buffer("corrected linearity", 4 * pairs)?;
+        let routine = program.routine("linearity", |p| {
+            let sigma = Sigma::shared(sigma);
+            let denoise = |p: &mut Program, x: Buffer| -> Result<View> {
+                let out = p.buffer("D(x)", len)?;
+                denoiser.record(p, x.into(), sigma, out.into())?;
+                Ok(out.into())
+            };
+            let zero = p.buffer("zero image", len)?;
+            let mixed = p.buffer("mixed images", len)?;
+            for input in &inputs {
+                input.record(p)?;
+            }
+            let [x1, x2] = inputs.map(|input| View::from(input.noisy));
+            axpby::record(p, [x1, x2, mixed.into()], [weight, weight], len)?;
+            let of_mixed = denoise(p, mixed)?;
+            let d1 = denoise(p, inputs[0].noisy)?;
+            let d2 = denoise(p, inputs[1].noisy)?;
+            let d0 = denoise(p, zero)?;
+            let sum: View = p.buffer("αD(x₁) + βD(x₂)", len)?.into();
+            let affine: View = p.buffer("αD(x₁) + βD(x₂) + (1-α-β) D(0)", len)?.into();
+            axpby::record(p, [d1, d2, sum], [weight, weight], len)?;
+            axpby::record(p, [sum, d0, affine], [1.0, 1.0 - 2.0 * weight], len)?;
+            row_compare::record(p, [of_mixed, sum, plain.into()], [pairs, dim])?;
+            row_compare::record(p, [of_mixed, affine, corrected.into()], [pairs, dim])
+        })?;
+        Ok(Self { routine, sigma, plain, corrected })
+    }
+
+    /// The score of each member at noise level `sigma`.
+    pub async fn measure(&self, loaded: &mut Loaded, sigma: f32) -> Result<Vec<Linearity>> {
+        let members = loaded.program().members();
+        loaded.upload(self.sigma, &[sigma])?;
+        loaded.run(self.routine, 1)?;
+        let [plain, corrected]: [Vec<f32>; 2] =
+            [loaded.read(self.plain).await?, loaded.read(self.corrected).await?];
+        let estimates = |sums: &[f32], of: fn(&Comparison) -> f64| {
+            per_member(Comparison::rows(sums).map(|c| of(&c)), members)
+        };
+        let cosine = estimates(&plain, Comparison::cosine);
+        let nmse = estimates(&plain, Comparison::nmse);
+        let corrected_cosine = estimates(&corrected, Comparison::cosine);
+        let corrected_nmse = estimates(&corrected, Comparison::nmse);
+        Ok((0..members)
+            .map(|m| Linearity {
+                cosine: cosine[m],
+                nmse: nmse[m],
+                corrected_cosine: corrected_cosine[m],
+                corrected_nmse: corrected_nmse[m],
+            })
+            .collect())
+    }
+}

@@ -1,0 +1,193 @@
+//! From noise to images along the probability-flow ODE (eqs. 1-2), with EDM's noise levels.
+
+use std::sync::Arc;
+
+use crate::compute::{Buffer, Program, View};
+use crate::denoiser::Placed;
+use crate::error::{Error, Result};
+use crate::kernels::{Sigma, noise, ode_step};
+use crate::rng::Stream;
+
+/// Noise levels from high to low; the last one is 0.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schedule {
+    sigmas: Arc<[f32]>,
+}
+
+impl Schedule {
+    /// EDM's schedule: `steps` levels from `high` to `low`, evenly spaced in `σ^(1/ρ)`, then 0.
+    pub fn edm(steps: usize, low: f64, high: f64, rho: f64) -> Result<Self> {
+        if !(1..=1000).contains(&steps) {
+            return Err(Error::bad_input(
+                format!("{steps} sampling steps"),
+                "Choose 1 to 1000 steps",
+            ));
+        }
+        let sensible = low > 0.0 && low < high && high.is_finite() && rho > 0.0 && rho.is_finite();
+        if !sensible {
+            return Err(Error::bad_input(
+                format!("Noise levels from {high} to {low} with ρ = {rho} make no schedule"),
+                "Choose 0 < σ_min < σ_max and ρ > 0",
+            ));
+        }
+        Ok(Self::levels(steps, low, high, rho))
+    }
+
+    /// The paper's: 10 levels, σ from 80 to 0.002, ρ = 7.
+    #[must_use]
+    pub fn paper() -> Self {
+        Self::levels(10, 0.002, 80.0, 7.0)
+    }
+
+    fn levels(steps: usize, low: f64, high: f64, rho: f64) -> Self {
+        let (first, last) = (high.powf(1.0 / rho), low.powf(1.0 / rho));
+        let level = |i: usize| match i {
+            // The ends are exact, not what rounding makes of them.
+            0 => high as f32,
+            i if i + 1 == steps => low as f32,
+            i => (first + i as f64 / (steps - 1) as f64 * (last - first)).powf(rho) as f32,
+        };
+        Self { sigmas: (0..steps).map(level).chain([0.0]).collect() }
+    }
+
+    /// All levels, with the final 0.
+    #[must_use]
+    pub fn sigmas(&self) -> &[f32] {
+        &self.sigmas
+    }
+
+    /// Number of steps.
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        self.sigmas.len() - 1
+    }
+}
+
+/// How a step is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// First order, one evaluation a step: the paper's.
+    Euler,
+    /// Second order, two evaluations a step: EDM's.
+    Heun,
+}
+
+/// A schedule and a method.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sampler {
+    /// The noise levels.
+    pub schedule: Schedule,
+    /// How a step is taken.
+    pub method: Method,
+}
+
+impl Sampler {
+    /// The paper's sampler: 10 Euler steps from σ = 80 to 0.002, then to 0.
+    #[must_use]
+    pub fn paper() -> Self {
+        Self { schedule: Schedule::paper(), method: Method::Euler }
+    }
+
+    /// Records the starting noise `x_T = σ_max n` for `rows` images of `dim` numbers.
+    ///
+    /// `clock` names the seed (see [`noise::clock`]): the same clock gives the same noise, whatever
+    /// denoiser follows.
+    pub fn record_noise(
+        &self,
+        program: &mut Program,
+        clock: View,
+        out: View,
+        shape: [usize; 2],
+    ) -> Result<()> {
+        let levels = program.constant("schedule", &self.schedule.sigmas)?;
+        noise::record(program, clock, Stream::SamplerNoise, Sigma::shared(levels), None, out, shape)
+    }
+
+    /// Records the way from the noise in `start` to an image, keeping every point of it.
+    pub fn record(
+        &self,
+        program: &mut Program,
+        denoiser: &dyn Placed,
+        start: Buffer,
+    ) -> Result<Trajectory> {
+        let len = start.len();
+        let levels = program.constant("schedule", &self.schedule.sigmas)?;
+        let sigma = |i: usize| Sigma {
+            level: Some(self.schedule.sigmas[i]),
+            ..Sigma::shared(levels.at(i))
+        };
+        let mut trajectory = Trajectory { x: vec![start], denoised: Vec::new() };
+        let heun = self.method == Method::Heun;
+        let halfway = if heun {
+            Some((program.buffer("Euler point", len)?, program.buffer("D(Euler point)", len)?))
+        } else {
+            None
+        };
+        for i in 0..self.schedule.steps() {
+            let x = trajectory.x[i];
+            let d = program.buffer(format!("D(x_{i})"), len)?;
+            let next = program.buffer(format!("x_{}", i + 1), len)?;
+            denoiser.record(program, x.into(), sigma(i), d.into())?;
+            let interval = levels.at(i);
+            match halfway {
+                Some((euler, denoised)) if i + 1 < self.schedule.steps() => {
+                    let [x, d, next] = [x, d, next].map(View::from);
+                    let [euler, denoised] = [euler, denoised].map(View::from);
+                    ode_step::record_euler(program, interval, [x, d, euler], len)?;
+                    denoiser.record(program, euler, sigma(i + 1), denoised)?;
+                    ode_step::record_heun(program, interval, [x, d, euler, denoised, next], len)?;
+                }
+                _ => ode_step::record_euler(program, interval, [x, d, next].map(View::from), len)?,
+            }
+            trajectory.x.push(next);
+            trajectory.denoised.push(d);
+        }
+        Ok(trajectory)
+    }
+}
+
+/// The points that a sampler passes.
+#[derive(Debug, Clone)]
+pub struct Trajectory {
+    /// `x_t` at each noise level, from the starting noise to the image.
+    pub x: Vec<Buffer>,
+    /// `D(x_t)` at each noise level but the last, 0.
+    pub denoised: Vec<Buffer>,
+}
+
+impl Trajectory {
+    /// The image that was reached.
+    #[must_use]
+    pub fn end(&self) -> Buffer {
+        self.x[self.x.len() - 1]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_levels() {
+        let printed =
+            [80.0, 42.415, 21.109, 9.723, 4.066, 1.502, 0.470, 0.1166, 0.0204, 0.002, 0.0];
+        for (ours, printed) in Schedule::paper().sigmas().iter().zip(printed) {
+            assert!((ours - printed).abs() <= 2e-3 * printed, "{ours} {printed}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for (steps, low, high, rho) in [
+            (0, 0.1, 1.0, 7.0),
+            (5, 0.0, 1.0, 7.0),
+            (5, 2.0, 1.0, 7.0),
+            (5, 0.1, f64::NAN, 7.0),
+            (5, 0.1, 1.0, 0.0),
+            (9999, 0.1, 1.0, 7.0),
+        ] {
+            assert!(Schedule::edm(steps, low, high, rho).is_err());
+        }
+        assert_eq!(Schedule::edm(1, 0.1, 1.0, 7.0).unwrap().sigmas(), [1.0, 0.0]);
+    }
+}

@@ -1,0 +1,96 @@
+// Opens the built site in Chromium, with and without WebGPU.
+//
+// `cargo xtask test --only e2e` builds the site, serves it under a sub-path and sets SITE_URL and
+// CHROMIUM.
+
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { after, test } from 'node:test';
+
+const require = createRequire(new URL('../../www/package.json', import.meta.url));
+/** @type {typeof import('playwright-core')} */
+const { chromium } = require('playwright-core');
+
+const { SITE_URL, CHROMIUM } = process.env;
+assert(SITE_URL && CHROMIUM, 'run these tests by: cargo xtask test --only e2e');
+
+/** The page's address; ends with a slash. */
+export const siteUrl = SITE_URL;
+
+const QUIET = [
+  '--no-sandbox',
+  '--disable-quic',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+// WebGPU in software: the same on every machine, and there without a graphics card.
+const WEBGPU = ['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader'];
+
+/** One browser of each kind for the tests of a file. @type {Map<boolean, Promise<import('playwright-core').Browser>>} */
+const browsers = new Map();
+
+/** @param {boolean} webgpu */
+function browser(webgpu) {
+  let launched = browsers.get(webgpu);
+  if (!launched) {
+    const args = webgpu ? [...QUIET, ...WEBGPU] : QUIET;
+    launched = chromium.launch({ executablePath: CHROMIUM, args });
+    browsers.set(webgpu, launched);
+  }
+  return launched;
+}
+
+after(() => Promise.all([...browsers.values()].map(async (launched) => (await launched).close())));
+
+/**
+ * A test of the page in a fresh browser profile, once for each kind of browser in `webgpu`.
+ *
+ * It also fails if the page throws, logs an error, gets an answer that is no success or asks
+ * another host for anything.
+ *
+ * @param {string} name
+ * @param {{ webgpu?: boolean[], context?: import('playwright-core').BrowserContextOptions }} options
+ * @param {(page: import('playwright-core').Page, options: { webgpu: boolean }) => Promise<void>} body
+ */
+export function siteTest(name, { webgpu = [true, false], context: contextOptions = {} }, body) {
+  for (const withWebgpu of webgpu) {
+    const kind = withWebgpu ? 'with WebGPU' : 'without WebGPU';
+    test(`${name} (${kind})`, { timeout: 120_000 }, async () => {
+      const context = await (await browser(withWebgpu)).newContext(contextOptions);
+      try {
+        const page = await context.newPage();
+        const faults = watch(page);
+        // What went wrong on the page explains best why the body failed.
+        const failure = await body(page, { webgpu: withWebgpu }).catch((error) => error);
+        assert.deepEqual(faults, [], failure);
+        if (failure) throw failure;
+      } finally {
+        await context.close();
+      }
+    });
+  }
+}
+
+/**
+ * Everything that goes wrong on a page while nobody looks.
+ *
+ * @param {import('playwright-core').Page} page
+ */
+function watch(page) {
+  /** @type {string[]} */
+  const faults = [];
+  page.on('pageerror', (error) => faults.push(`uncaught: ${error.message}`));
+  page.on('console', (message) => {
+    if (message.type() === 'error') faults.push(`console: ${message.text()} ${message.location().url}`);
+  });
+  page.on('response', (response) => {
+    if (response.status() >= 400) faults.push(`${response.status()}: ${response.url()}`);
+  });
+  page.on('request', (request) => {
+    const { protocol, origin } = new URL(request.url());
+    const local = protocol === 'data:' || origin === new URL(siteUrl).origin;
+    if (!local) faults.push(`another host: ${request.url()}`);
+  });
+  return faults;
+}
