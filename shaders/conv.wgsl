@@ -15,6 +15,7 @@ struct Params {
     has_add: u32,
     up: u32,
     down: u32,
+    bias: u32,
     adjoint: u32,
 }
 
@@ -101,7 +102,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
             }
             var value = sum[i][j];
             if ADJOINT == 0u {
-                value += parameters[base(1u, id.z) + 9u * k * n + q];
+                value += parameters[base(1u, id.z) + p.bias + q];
             }
             if p.has_add == 1u {
                 value += addend[base(2u, id.z) + row * p.add_stride + q];

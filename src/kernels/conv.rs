@@ -9,7 +9,7 @@
 //! One relation joins input pixel `i` and output pixel `o` along each axis: tap `k` of output `o`
 //! falls on `q = down · o + k - 1` of the input enlarged `up` times, which is input pixel `q / up`.
 //! Forward looks it up by `o`, the input gradient by `i`, and the weight gradient by `k`
-//! ([`conv_weight_grad`](super::conv_weight_grad)).
+//! ([`conv_weight_backward`](super::conv_weight_backward)).
 
 use std::cell::Cell;
 
@@ -17,6 +17,7 @@ use super::simd::{self, Vectorized, load, mul_add, store};
 use super::{Call, VIEWS, params};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
+use crate::model::Parameters;
 
 /// Taps of a kernel.
 pub const TAPS: usize = 9;
@@ -92,10 +93,16 @@ impl Conv {
         TAPS * self.channels[0] * self.channels[1]
     }
 
-    /// Weights, and a bias for each output channel behind them.
+    /// Where the bias begins, counted from the weights: tensors are aligned.
+    #[must_use]
+    pub const fn bias(&self) -> usize {
+        self.weights().next_multiple_of(Parameters::ALIGN)
+    }
+
+    /// Elements from the first weight to the last bias.
     #[must_use]
     pub const fn parameters(&self) -> usize {
-        self.weights() + self.channels[1]
+        self.bias() + self.channels[1]
     }
 
     /// Pixels of all input images.
@@ -131,7 +138,7 @@ impl Conv {
     }
 
     /// Records the gradient with respect to `x`, given `d_out`, plus `add` if there is one.
-    pub fn record_input_grad(
+    pub fn record_backward_input(
         &self,
         program: &mut Program,
         d_out: Channels,
@@ -171,6 +178,7 @@ impl Conv {
             has_add: u32::from(add.is_some()),
             up,
             down,
+            bias: self.bias() as u32,
             adjoint: direction as u32,
         };
         let tile = program.profile().tile;
@@ -224,6 +232,7 @@ params! {
         has_add: u32,
         up: u32,
         down: u32,
+        bias: u32,
         adjoint: u32,
     }
 }
@@ -364,7 +373,7 @@ impl Work<'_> {
             for (row, weights) in panel.iter_mut().zip(self.parameters.chunks_exact(n)) {
                 row[..cols].copy_from_slice(&weights[first..first + cols]);
             }
-            bias = load(&self.parameters[TAPS * k * n + first..][..cols]);
+            bias = load(&self.parameters[p.bias as usize + first..][..cols]);
         }
         let image = (p.source_height * p.source_width * p.source_stride) as usize;
         let pixels = (p.target_height * p.target_width) as usize;

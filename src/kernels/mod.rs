@@ -5,7 +5,13 @@
 
 pub mod axpby;
 pub mod column_sums;
+pub mod conv;
+pub mod conv_weight_backward;
 pub mod divide_rows;
+pub mod group_film_silu;
+pub mod group_film_silu_backward;
+pub mod group_moments;
+pub mod group_norm_backward;
 pub mod matmul;
 pub mod nearest_tile;
 pub mod noise;
@@ -20,7 +26,9 @@ pub mod row_compare;
 pub mod shrink;
 pub mod silu;
 pub mod silu_backward;
+mod simd;
 pub mod softmax_tile;
+pub mod space_to_depth;
 
 use crate::compute::{Kernel, MAX_BINDINGS, View};
 
@@ -28,7 +36,13 @@ use crate::compute::{Kernel, MAX_BINDINGS, View};
 pub static ALL: &[&Kernel] = &[
     &axpby::KERNEL,
     &column_sums::KERNEL,
+    &conv::KERNEL,
+    &conv_weight_backward::KERNEL,
     &divide_rows::KERNEL,
+    &group_film_silu::KERNEL,
+    &group_film_silu_backward::KERNEL,
+    &group_moments::KERNEL,
+    &group_norm_backward::KERNEL,
     &matmul::KERNEL,
     &nearest_tile::KERNEL,
     &noise::KERNEL,
@@ -44,6 +58,7 @@ pub static ALL: &[&Kernel] = &[
     &silu::KERNEL,
     &silu_backward::KERNEL,
     &softmax_tile::KERNEL,
+    &space_to_depth::KERNEL,
 ];
 
 /// Threads of a one-dimensional workgroup.

@@ -8,6 +8,7 @@
 
 pub mod mlp;
 pub mod precondition;
+pub mod unet;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -121,7 +122,7 @@ pub struct Parameters {
 
 impl Parameters {
     /// Tensors begin at multiples of this, so that kernels may load vectors. The gaps stay zero.
-    const ALIGN: usize = 4;
+    pub(crate) const ALIGN: usize = 4;
 
     /// Appends a tensor with normal initial values and returns its offset.
     pub fn declare(&mut self, name: impl Into<String>, shape: &[usize], deviation: f32) -> usize {

@@ -27,13 +27,14 @@ params! {
         output_stride: u32,
         up: u32,
         down: u32,
+        bias: u32,
     }
 }
 
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
-    name: "conv_weight_grad",
-    wgsl: &[VIEWS, include_str!("../../shaders/conv_weight_grad.wgsl")],
+    name: "conv_weight_backward",
+    wgsl: &[VIEWS, include_str!("../../shaders/conv_weight_backward.wgsl")],
     params: Params::FIELDS,
     bindings: &[("x", Access::Read), ("d_out", Access::Read), ("out", Access::Write)],
     cpu,
@@ -79,6 +80,7 @@ pub fn record(
         output_stride: d_out.stride as u32,
         up,
         down,
+        bias: conv.bias() as u32,
     };
     let parameters = conv.parameters();
     let bindings = [
@@ -135,7 +137,8 @@ impl Scratch {
                 for x in 0..p.output_width as usize {
                     if let Some(column) = conv::input(x, tap % 3, scale, width) {
                         let output = y * p.output_width as usize + x;
-                        let pair = ((row * width + column) * stride, output * p.output_stride as usize);
+                        let pair =
+                            ((row * width + column) * stride, output * p.output_stride as usize);
                         self.pairs.push(pair);
                     }
                 }
@@ -182,7 +185,7 @@ impl Work<'_> {
         let cols = N.min(n - first);
         let input_image = (p.input_height * p.input_width * p.input_stride) as usize;
         let output_image = (p.output_height * p.output_width * p.output_stride) as usize;
-        let parts = self.out.chunks_exact_mut((TAPS * m + 1) * n);
+        let parts = self.out.chunks_exact_mut(p.bias as usize + n);
         for (part, out) in parts.enumerate() {
             let begin = part * p.span as usize;
             let images = (p.span as usize).min(p.batch as usize - begin);
@@ -193,7 +196,7 @@ impl Work<'_> {
                 let row: [f32; N] = load(row);
                 bias.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
             }
-            store(&mut out[TAPS * m * n + first..][..cols], &bias);
+            store(&mut out[p.bias as usize + first..][..cols], &bias);
             let tiles = m.div_ceil(TILE_ROWS);
             for tile in 0..tiles {
                 // Tiles of almost equal heights: a short last one would leave the multipliers idle.

@@ -14,6 +14,7 @@ struct Params {
     output_stride: u32,
     up: u32,
     down: u32,
+    bias: u32,
 }
 
 @group(0) @binding(1) var<uniform> p: Params;
@@ -38,7 +39,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         d_at[j] = base(1u, id.z) + min(col + j, n - 1u);
     }
     let pixels = p.output_height * p.output_width;
-    let part = base(2u, id.z) + id.y * (9u * m + 1u) * n;
+    let part = base(2u, id.z) + id.y * (p.bias + n);
     if tap == 9u && row == 0u {
         var bias: array<f32, COLS>;
         for (var i = first * pixels; i < last * pixels; i++) {
@@ -47,7 +48,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
             }
         }
         for (var j = 0u; j < COLS && col + j < n; j++) {
-            out[part + 9u * m * n + col + j] = bias[j];
+            out[part + p.bias + col + j] = bias[j];
         }
     }
     if tap >= 9u {
