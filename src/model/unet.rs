@@ -523,7 +523,7 @@ impl UNetIn {
     fn steps(&self) -> [Vec<Step>; 3] {
         let levels = self.layers.down.len();
         let inputs = self.entries.iter().chain(&self.bottom[..1]).chain(self.joined.iter().rev());
-        let steps = self.layers.blocks().zip(&self.blocks).zip(inputs);
+        let steps = self.layers.blocks().into_iter().zip(&self.blocks).zip(inputs);
         let mut down: Vec<_> = steps.map(|((block, &kept), &x)| Step { block, kept, x }).collect();
         let mut bottom = down.split_off(levels);
         let mut up = bottom.split_off(2);
