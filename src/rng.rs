@@ -227,8 +227,13 @@ impl Philox {
 /// Standard normals for elements `0..out.len()` at (seed, stream, step): exactly what the `noise`
 /// stage writes on a device.
 pub fn fill_normals(seed: u64, stream: Stream, step: u32, out: &mut [f32]) {
+    fill_normals_keyed(key(seed), stream as u32, step, out);
+}
+
+/// The same for a clock's key.
+pub(crate) fn fill_normals_keyed(key: [u32; 2], stream: u32, step: u32, out: &mut [f32]) {
     for (block, four) in out.chunks_mut(4).enumerate() {
-        let values = normals(philox([block as u32, step, stream as u32, 0], key(seed)));
+        let values = normals(philox([block as u32, step, stream, 0], key));
         four.copy_from_slice(&values[..four.len()]);
     }
 }

@@ -1,9 +1,9 @@
-//! Closed forms on the CPU engine.
+//! The exact denoisers, the sampler and the metrics against closed forms, on the CPU engine.
 #![cfg(not(target_arch = "wasm32"))]
 
 mod common;
 
-use common::closed_forms;
+use common::native;
 use hidden_gaussian::compute::Engine;
 
-common::on_engine!(Some(Engine::Cpu), closed_forms);
+common::tests_of!(closed_forms, native, Some(Engine::Cpu));

@@ -1,8 +1,8 @@
-//! Closed forms on the GPU engine.
+//! The exact denoisers, the sampler and the metrics against closed forms, on the GPU engine.
 #![cfg(not(target_arch = "wasm32"))]
 
 mod common;
 
-use common::closed_forms;
+use common::native;
 
-common::on_engine!(common::gpu(), closed_forms);
+common::tests_of!(closed_forms, native, common::gpu());

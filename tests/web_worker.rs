@@ -1,21 +1,21 @@
-//! What must hold in a dedicated worker, where the engines of the page run.
+//! The engines in a dedicated worker, where the page runs them.
 #![cfg(target_arch = "wasm32")]
 
-use hidden_gaussian::rng::{KNOWN_ANSWERS, philox};
-use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
+mod common;
 
-wasm_bindgen_test_configure!(run_in_dedicated_worker);
+use hidden_gaussian::compute::Engine;
 
-#[wasm_bindgen_test]
-fn philox_known_answers() {
-    for (counter, key, expected) in KNOWN_ANSWERS {
-        assert_eq!(philox(counter, key), expected);
-    }
+wasm_bindgen_test::wasm_bindgen_test_configure!(run_in_dedicated_worker);
+
+mod cpu {
+    use super::{Engine, common};
+    use common::browser;
+    common::tests_of!(closed_forms, browser, Engine::Cpu);
 }
 
-#[wasm_bindgen_test]
-async fn webgpu_adapter() {
-    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-    let adapter = instance.request_adapter(&wgpu::RequestAdapterOptions::default()).await;
-    assert!(adapter.is_ok(), "{adapter:?}");
+mod gpu {
+    use super::{Engine, common};
+    use common::browser;
+    common::tests_of!(closed_forms, browser, Engine::gpu().await.unwrap());
+    common::tests_of!(stages, browser, Engine::gpu().await.unwrap());
 }

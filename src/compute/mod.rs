@@ -4,6 +4,7 @@ mod cpu;
 mod gpu;
 mod program;
 mod readback;
+mod tune;
 
 pub use cpu::CpuProgram;
 pub use gpu::{Gpu, GpuProgram};
@@ -11,6 +12,8 @@ pub use program::{
     Access, Binding, Buffer, BufferInfo, Kernel, MAX_BINDINGS, MAX_PARAMS, Profile, Program,
     Routine, Scope, Stage, View,
 };
+
+pub use tune::{Choice, Rates};
 
 use std::time::Duration;
 

@@ -5,12 +5,15 @@
 //! |---|---|---|
 //! | [`Empirical`] | D_M | optimal for the training images themselves (eq. 4): it memorizes |
 //! | [`Gaussian`] | D_G | optimal for a Gaussian of the same mean and covariance (eq. 7) |
+//! | [`Trained`] | D_θ | a network that learnt from the training images |
 
 mod empirical;
 mod gaussian;
+mod trained;
 
 pub use empirical::{Empirical, EmpiricalIn, Neighbours};
 pub use gaussian::{Gaussian, GaussianFit, GaussianIn, MAX_DIM};
+pub use trained::Trained;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -113,6 +116,14 @@ impl TrainingSets {
     #[must_use]
     pub fn end(&self) -> usize {
         self.ranges.iter().map(|range| range.end).max().unwrap_or(0)
+    }
+
+    /// A number that tells one pool of images from another (FNV-1a over their words).
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        let mix =
+            |hash: u64, v: &f32| (hash ^ u64::from(v.to_bits())).wrapping_mul(0x100_0000_01b3);
+        self.images.iter().fold(0xcbf2_9ce4_8422_2325, mix)
     }
 
     /// The ranges as the device sees them: `[begin, end)` for each member.

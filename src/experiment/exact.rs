@@ -93,16 +93,24 @@ impl Exact {
     }
 
     /// Takes `count` images of noise to images with both denoisers, D_M first, from the same noise.
-    pub async fn sample(&mut self, sampler: &Sampler, count: usize, seed: u64) -> Result<[Sampled; 2]> {
+    pub async fn sample(
+        &mut self,
+        sampler: &Sampler,
+        count: usize,
+        seed: u64,
+    ) -> Result<[Sampled; 2]> {
         if !(1..=4096).contains(&count) {
             return Err(Error::bad_input(format!("{count} samples"), "Choose 1 to 4096"));
         }
         // Dragging and replaying ask for the same shape again and again: keep its program.
         let paths = match self.paths.take() {
-            Some(paths) if paths.count == count && paths.sampler == *sampler => self.paths.insert(paths),
+            Some(paths) if paths.count == count && paths.sampler == *sampler => {
+                self.paths.insert(paths)
+            }
             _ => {
                 let denoisers: [&dyn Denoiser; 2] = [&self.empirical, &self.gaussian];
-                let paths = Paths::load(&self.engine, &self.empirical, denoisers, sampler, count).await?;
+                let paths =
+                    Paths::load(&self.engine, &self.empirical, denoisers, sampler, count).await?;
                 self.paths.insert(paths)
             }
         };
@@ -116,7 +124,8 @@ impl Exact {
             return Err(Error::bad_input("No image is held out", "Hold out at least one"));
         }
         let mut program = self.engine.program(1)?;
-        let images = program.constant("held-out images", &self.held_out[..rows * self.dim].into())?;
+        let images =
+            program.constant("held-out images", &self.held_out[..rows * self.dim].into())?;
         let placed = self.empirical.place_in(&mut program, rows)?;
         let mut nearest = None;
         let routine = program.routine("nearest", |p| {
@@ -156,7 +165,12 @@ struct OneImage {
 }
 
 impl OneImage {
-    async fn load(engine: &Engine, empirical: &Empirical, gaussian: &Gaussian, n: usize) -> Result<Self> {
+    async fn load(
+        engine: &Engine,
+        empirical: &Empirical,
+        gaussian: &Gaussian,
+        n: usize,
+    ) -> Result<Self> {
         let dim = empirical.dim();
         let mut p = engine.program(1)?;
         let d_m = empirical.place_in(&mut p, 1)?;
@@ -170,7 +184,15 @@ impl OneImage {
         let level = Sigma::shared(sigma);
         let routine = p.routine("denoise", |p| {
             let image = Some(clean.into());
-            noise::record(p, clock.into(), Stream::SamplerNoise, level, image, noisy.into(), [1, dim])?;
+            noise::record(
+                p,
+                clock.into(),
+                Stream::SamplerNoise,
+                level,
+                image,
+                noisy.into(),
+                [1, dim],
+            )?;
             d_m.record(p, noisy.into(), level, empirical.into())?;
             d_g.record(p, noisy.into(), level, gaussian.into())?;
             // The streaming softmax forgets its weights; the reader wants to see all of them at once.
@@ -179,7 +201,18 @@ impl OneImage {
             softmax_tile::record(p, Tile { rows: 1, cols: n, first: 0 }, level, views)
         })?;
         let loaded = engine.load(p).await?;
-        Ok(Self { loaded, routine, clock, sigma, clean, noisy, empirical, gaussian, weights, state })
+        Ok(Self {
+            loaded,
+            routine,
+            clock,
+            sigma,
+            clean,
+            noisy,
+            empirical,
+            gaussian,
+            weights,
+            state,
+        })
     }
 
     async fn denoise(&mut self, clean: &[f32], sigma: f32, seed: u64) -> Result<Denoised> {

@@ -13,11 +13,11 @@
 
 use std::cell::Cell;
 
-use super::simd::{self, Vectorized, load, mul_add, store};
 use super::{Call, VIEWS, params};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::model::Parameters;
+use crate::simd::{self, Vectorized, load, mul_add, store};
 
 /// Taps of a kernel.
 pub const TAPS: usize = 9;

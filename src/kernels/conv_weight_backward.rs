@@ -8,10 +8,10 @@
 use std::cell::Cell;
 
 use super::conv::{self, Channels, Conv, TAPS};
-use super::simd::{self, Vectorized, load, mul_add, store};
 use super::{Call, THREADS, VIEWS, column_sums, params};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
+use crate::simd::{self, Vectorized, load, mul_add, store};
 
 params! {
     struct Params {

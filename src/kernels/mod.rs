@@ -3,10 +3,14 @@
 //! Each file holds the stage's parameters, a `record` function that turns shapes into a dispatch,
 //! and the CPU twin, which takes its bindings in the order of the WGSL.
 
+pub mod adam;
 pub mod axpby;
+pub mod batch_draw;
+pub mod batch_noise;
 pub mod column_sums;
 pub mod conv;
 pub mod conv_weight_backward;
+pub mod denoising_loss;
 pub mod divide_rows;
 pub mod group_film_silu;
 pub mod group_film_silu_backward;
@@ -19,6 +23,7 @@ pub mod noise_features;
 pub mod norm_film_silu;
 pub mod norm_film_silu_backward;
 pub mod ode_step;
+pub mod pace;
 pub mod philox_words;
 pub mod precondition_input;
 pub mod precondition_output;
@@ -26,18 +31,22 @@ pub mod row_compare;
 pub mod shrink;
 pub mod silu;
 pub mod silu_backward;
-mod simd;
 pub mod softmax_tile;
 pub mod space_to_depth;
+pub mod square_sums;
 
 use crate::compute::{Kernel, MAX_BINDINGS, View};
 
 /// All kernels, for tests that hold every one of them to the same rules.
 pub static ALL: &[&Kernel] = &[
+    &adam::KERNEL,
     &axpby::KERNEL,
+    &batch_draw::KERNEL,
+    &batch_noise::KERNEL,
     &column_sums::KERNEL,
     &conv::KERNEL,
     &conv_weight_backward::KERNEL,
+    &denoising_loss::KERNEL,
     &divide_rows::KERNEL,
     &group_film_silu::KERNEL,
     &group_film_silu_backward::KERNEL,
@@ -50,6 +59,7 @@ pub static ALL: &[&Kernel] = &[
     &norm_film_silu::KERNEL,
     &norm_film_silu_backward::KERNEL,
     &ode_step::KERNEL,
+    &pace::KERNEL,
     &philox_words::KERNEL,
     &precondition_input::KERNEL,
     &precondition_output::KERNEL,
@@ -59,6 +69,7 @@ pub static ALL: &[&Kernel] = &[
     &silu_backward::KERNEL,
     &softmax_tile::KERNEL,
     &space_to_depth::KERNEL,
+    &square_sums::KERNEL,
 ];
 
 /// Threads of a one-dimensional workgroup.

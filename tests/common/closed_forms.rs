@@ -13,10 +13,6 @@ use nalgebra::DVector;
 
 use super::random;
 
-fn block<T>(future: impl Future<Output = hidden_gaussian::Result<T>>) -> T {
-    pollster::block_on(future).unwrap()
-}
-
 /// Correlated images with a mean: `n` rows of `dim` numbers, of a few strong directions.
 fn images(index: u32, n: usize, dim: usize) -> Vec<f32> {
     let noise = random(index, n * dim);
@@ -37,7 +33,7 @@ fn to_f64(values: &[f32]) -> DVector<f64> {
 }
 
 /// `D(x; σ)` for rows `x`, all members in order.
-fn denoise(
+async fn denoise(
     engine: &Engine,
     members: usize,
     denoiser: &dyn Denoiser,
@@ -53,11 +49,11 @@ fn denoise(
     let routine = program
         .routine("denoise", |p| placed.record(p, input.into(), Sigma::per_row(level), out.into()))
         .unwrap();
-    let mut loaded = block(engine.load(program));
+    let mut loaded = engine.load(program).await.unwrap();
     loaded.upload(input, x).unwrap();
     loaded.upload(level, sigma).unwrap();
     loaded.run(routine, 1).unwrap();
-    block(loaded.read(out))
+    loaded.read(out).await.unwrap()
 }
 
 /// Eq. 4 in f64, by the book.
@@ -80,7 +76,7 @@ fn empirical_f64(set: &[f32], dim: usize, x: &[f32], sigma: f64) -> Vec<f64> {
 
 /// Two members whose training sets overlap, over several tiles, at noise levels from where every
 /// naive exponent underflows to where all images weigh the same.
-pub fn empirical_is_eq_4(engine: &Engine) {
+pub async fn empirical_is_eq_4(engine: &Engine) {
     for (n, dim) in [(1, 5), (3, 1), (600, 7), (1100, 65)] {
         let pool = images(1, n, dim);
         let ranges = vec![0..n, n / 3..n.div_ceil(2).max(n / 3 + 1)];
@@ -90,7 +86,7 @@ pub fn empirical_is_eq_4(engine: &Engine) {
         let x: Vec<f32> = (0..sigmas.len() * dim)
             .map(|i| pool[(7 * (i / dim) % n) * dim + i % dim] + sigmas[i / dim] * noise[i])
             .collect();
-        let got = denoise(engine, 2, &Empirical::new(sets.clone()), &x, &sigmas);
+        let got = denoise(engine, 2, &Empirical::new(sets.clone()), &x, &sigmas).await;
         for (m, got) in got.chunks_exact(x.len()).enumerate() {
             for (i, &sigma) in sigmas.iter().enumerate() {
                 let expected =
@@ -106,7 +102,7 @@ pub fn empirical_is_eq_4(engine: &Engine) {
 
 /// Full-rank and rank-deficient sets, so both the covariance and the Gram route; the members differ
 /// in rank.
-pub fn gaussian_is_eq_7(engine: &Engine) {
+pub async fn gaussian_is_eq_7(engine: &Engine) {
     for (n, dim) in [(1, 5), (4, 7), (40, 65), (300, 63)] {
         let sets = TrainingSets::new(images(3, n, dim), dim, vec![0..n, 0..n.div_ceil(2)]).unwrap();
         let gaussian = Gaussian::fit(&sets).unwrap();
@@ -116,7 +112,7 @@ pub fn gaussian_is_eq_7(engine: &Engine) {
             .enumerate()
             .map(|(i, v)| v * (0.5 + sigmas[i / dim]))
             .collect();
-        let got = denoise(engine, 2, &gaussian, &x, &sigmas);
+        let got = denoise(engine, 2, &gaussian, &x, &sigmas).await;
         for (m, got) in got.chunks_exact(x.len()).enumerate() {
             for (i, &sigma) in sigmas.iter().enumerate() {
                 let row = i * dim..(i + 1) * dim;
@@ -130,7 +126,7 @@ pub fn gaussian_is_eq_7(engine: &Engine) {
 }
 
 /// Samples `rows` images with one denoiser for one member; returns noise, trajectory ends.
-fn sample(
+async fn sample(
     engine: &Engine,
     sampler: &Sampler,
     denoiser: &dyn Denoiser,
@@ -151,20 +147,20 @@ fn sample(
             Ok(())
         })
         .unwrap();
-    let mut loaded = block(engine.load(program));
+    let mut loaded = engine.load(program).await.unwrap();
     loaded.run(routine, 1).unwrap();
-    [block(loaded.read(start)), block(loaded.read(end.unwrap()))]
+    [loaded.read(start).await.unwrap(), loaded.read(end.unwrap()).await.unwrap()]
 }
 
 /// Eq. 7 of the full text: the Gaussian trajectory has a closed form, and the samplers converge to it
 /// at their order: halving the steps divides the error by 2 (Euler) or 4 (Heun).
-pub fn samplers_converge_to_the_closed_form(engine: &Engine) {
+pub async fn samplers_converge_to_the_closed_form(engine: &Engine) {
     let dim = 9;
     let sets = TrainingSets::single(images(5, 200, dim), dim).unwrap();
     let gaussian = Gaussian::fit(&sets).unwrap();
     // One noise level fewer than infinity: stop at σ = 0.05, where the closed form is compared.
     let (high, low) = (20.0, 0.05);
-    let error = |method, steps: usize| {
+    let error = async |method, steps: usize| {
         let sampler =
             Sampler { schedule: Schedule::edm(steps + 1, low, high, 7.0).unwrap(), method };
         let mut program = engine.program(1).unwrap();
@@ -180,10 +176,10 @@ pub fn samplers_converge_to_the_closed_form(engine: &Engine) {
                 Ok(())
             })
             .unwrap();
-        let mut loaded: Loaded = block(engine.load(program));
+        let mut loaded: Loaded = engine.load(program).await.unwrap();
         loaded.run(routine, 1).unwrap();
-        let noise: Vec<f32> = block(loaded.read(start));
-        let reached: Vec<f32> = block(loaded.read(last.unwrap()));
+        let noise: Vec<f32> = loaded.read(start).await.unwrap();
+        let reached: Vec<f32> = loaded.read(last.unwrap()).await.unwrap();
         let rows = noise.chunks_exact(dim).zip(reached.chunks_exact(dim));
         let errors = rows.map(|(noise, reached)| {
             let exact = gaussian.fits()[0].flow(&to_f64(noise), high, low);
@@ -192,7 +188,7 @@ pub fn samplers_converge_to_the_closed_form(engine: &Engine) {
         errors.fold(0.0, f64::max)
     };
     for (method, order, steps) in [(Method::Euler, 1, [64, 128]), (Method::Heun, 2, [16, 32])] {
-        let [coarse, fine] = steps.map(|steps| error(method, steps));
+        let [coarse, fine] = [error(method, steps[0]).await, error(method, steps[1]).await];
         let measured = (coarse / fine).log2();
         assert!(
             (measured - f64::from(order)).abs() < 0.25,
@@ -202,14 +198,14 @@ pub fn samplers_converge_to_the_closed_form(engine: &Engine) {
 }
 
 /// The optimum memorizes: everything that D_M generates is a training image.
-pub fn empirical_samples_are_training_images(engine: &Engine) {
+pub async fn empirical_samples_are_training_images(engine: &Engine) {
     let (n, dim, rows) = (600, 20, 33);
     let pool = images(6, n, dim);
     let sets = TrainingSets::single(pool.clone(), dim).unwrap();
     let empirical = Empirical::new(sets.clone());
     let gaussian = Gaussian::fit(&sets).unwrap();
-    let samples = |denoiser: &dyn Denoiser| {
-        let [_, x] = sample(engine, &Sampler::paper(), denoiser, rows, 3);
+    let samples = async |denoiser: &dyn Denoiser| {
+        let [_, x] = sample(engine, &Sampler::paper(), denoiser, rows, 3).await;
         let mut program = engine.program(1).unwrap();
         let input = program.buffer("samples", x.len()).unwrap();
         let placed = empirical.place_in(&mut program, rows).unwrap();
@@ -220,12 +216,12 @@ pub fn empirical_samples_are_training_images(engine: &Engine) {
                 Ok(())
             })
             .unwrap();
-        let mut loaded = block(engine.load(program));
+        let mut loaded = engine.load(program).await.unwrap();
         loaded.upload(input, &x).unwrap();
         loaded.run(routine, 1).unwrap();
-        (x, block(nearest.unwrap().read(&mut loaded)).remove(0))
+        (x, nearest.unwrap().read(&mut loaded).await.unwrap().remove(0))
     };
-    let (x, copies) = samples(&empirical);
+    let (x, copies) = samples(&empirical).await;
     assert!(copies.closeness.gl.mean < 0.01, "{:?}", copies.closeness);
     assert_eq!(copies.closeness.memorized.mean, 1.0);
     for (i, x) in x.chunks_exact(dim).enumerate() {
@@ -237,7 +233,7 @@ pub fn empirical_samples_are_training_images(engine: &Engine) {
         assert!((all[0].1 - f64::from(copies.d1[i])).abs() < 1e-4);
         assert!((all[1].1 - f64::from(copies.d2[i])).abs() < 1e-4);
     }
-    let (_, new) = samples(&gaussian);
+    let (_, new) = samples(&gaussian).await;
     assert!(
         new.closeness.gl.mean > 0.3 && new.closeness.memorized.mean < 0.1,
         "{:?}",
@@ -246,7 +242,7 @@ pub fn empirical_samples_are_training_images(engine: &Engine) {
 }
 
 /// D_G's linearity is what the algebra says, and its affine part accounts for all that is missing.
-pub fn linearity_of_the_gaussian(engine: &Engine) {
+pub async fn linearity_of_the_gaussian(engine: &Engine) {
     let (dim, pairs) = (12, 40);
     let mut train = images(7, 50, dim);
     // A strong mean makes the affine artefact large.
@@ -257,9 +253,9 @@ pub fn linearity_of_the_gaussian(engine: &Engine) {
     let mut program = engine.program(1).unwrap();
     let placed = gaussian.place(&mut program, pairs).unwrap();
     let probe = LinearityProbe::place(&mut program, &*placed, &held_out, dim, pairs, 5).unwrap();
-    let mut loaded = block(engine.load(program));
+    let mut loaded = engine.load(program).await.unwrap();
     for sigma in [0.1_f32, 1.0, 10.0] {
-        let got = block(probe.measure(&mut loaded, sigma))[0];
+        let got = probe.measure(&mut loaded, sigma).await.unwrap()[0];
         assert!((got.corrected_cosine.mean - 1.0).abs() < 1e-5, "{got:?}");
         assert!(got.corrected_nmse.mean < 1e-4, "{got:?}");
         let expected = linearity_f64(&gaussian.fits()[0], &held_out, dim, pairs, f64::from(sigma));
@@ -300,7 +296,7 @@ fn linearity_f64(
 }
 
 /// Eq. 6 between D_G and D_M, against f64; and a denoiser differs from itself by nothing.
-pub fn score_difference_is_eq_6(engine: &Engine) {
+pub async fn score_difference_is_eq_6(engine: &Engine) {
     let (dim, rows) = (10, 21);
     let sets = TrainingSets::single(images(9, 70, dim), dim).unwrap();
     let held_out: Arc<[f32]> = images(10, rows, dim).into();
@@ -314,9 +310,9 @@ pub fn score_difference_is_eq_6(engine: &Engine) {
     ];
     let denoisers = [&*placed[0], &*placed[1], &*placed[2]];
     let probe = ScoreDifference::place(&mut program, &denoisers, &held_out, dim, 8).unwrap();
-    let mut loaded = block(engine.load(program));
+    let mut loaded = engine.load(program).await.unwrap();
     for sigma in [0.05_f32, 0.7, 30.0] {
-        let got = block(probe.measure(&mut loaded, sigma));
+        let got = probe.measure(&mut loaded, sigma).await.unwrap();
         let mut noise = vec![0.0; rows * dim];
         fill_normals(8, Stream::MetricNoise, 0, &mut noise);
         let s = f64::from(sigma);
@@ -346,13 +342,13 @@ pub fn score_difference_is_eq_6(engine: &Engine) {
 }
 
 /// Data in which no coordinate varies, or only one does, and a single image.
-pub fn degenerate_sets_denoise_to_their_mean(engine: &Engine) {
+pub async fn degenerate_sets_denoise_to_their_mean(engine: &Engine) {
     let dim = 6;
     let sets = TrainingSets::single(vec![0.25; 5 * dim], dim).unwrap();
     let x = random(11, dim);
     for denoiser in [&Gaussian::fit(&sets).unwrap() as &dyn Denoiser, &Empirical::new(sets.clone())]
     {
-        for value in denoise(engine, 1, denoiser, &x, &[0.5]) {
+        for value in denoise(engine, 1, denoiser, &x, &[0.5]).await {
             assert!((value - 0.25).abs() < 1e-6);
         }
     }

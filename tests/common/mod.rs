@@ -1,21 +1,27 @@
 //! What the integration tests share.
-#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(dead_code, unused_imports, unused_macros, reason = "each test binary uses its own part")]
 
 pub mod closed_forms;
+pub mod conv_stages;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod gradients;
+pub mod stages;
 
+use hidden_gaussian::Result;
 use hidden_gaussian::compute::{Engine, Loaded, Program, View};
+use hidden_gaussian::model::Parameters;
 use hidden_gaussian::rng::{Stream, fill_normals};
-use hidden_gaussian::{ErrorKind, Result};
 
 /// Shapes that no tile divides.
 pub const ODD: [usize; 5] = [1, 7, 63, 65, 257];
 
 /// The GPU engine. Where a GPU is required (as in CI) its absence fails the test.
+#[cfg(not(target_arch = "wasm32"))]
 pub fn gpu() -> Option<Engine> {
     match pollster::block_on(Engine::gpu()) {
         Ok(engine) => Some(engine),
         Err(error)
-            if error.kind == ErrorKind::NoAdapter
+            if error.kind == hidden_gaussian::ErrorKind::NoAdapter
                 && std::env::var_os("HG_REQUIRE_GPU").is_none() =>
         {
             eprintln!("no GPU adapter: this test did not run ({error})");
@@ -32,11 +38,22 @@ pub fn random(index: u32, len: usize) -> Vec<f32> {
     out
 }
 
+/// Noise levels as training draws them.
+pub fn noise_levels(rows: usize) -> Vec<f32> {
+    random(3, rows).iter().map(|v| (v - 0.6).exp()).collect()
+}
+
+/// Initial weights, each moved a little, so that no bias and no output layer is nearly zero.
+pub fn weights(parameters: &Parameters) -> Vec<f32> {
+    let noise = random(4, parameters.buffer_len());
+    parameters.initial(5).iter().zip(noise).map(|(w, n)| w + 0.1 * n).collect()
+}
+
 /// Records a program of one routine `record`, uploads, runs it once and reads the buffers back.
 ///
 /// `inputs` are whole buffers (one member's worth, or all members'); `record` gets one view for each
 /// input and returns the views to read.
-pub fn run(
+pub async fn run(
     engine: &Engine,
     members: usize,
     inputs: &[Vec<f32>],
@@ -51,12 +68,16 @@ pub fn run(
         .collect();
     let views: Vec<View> = buffers.iter().map(|&b| b.into()).collect();
     let routine = program.routine("test", |p| record(p, &views)).unwrap();
-    let mut loaded: Loaded = pollster::block_on(engine.load(program)).unwrap();
+    let mut loaded: Loaded = engine.load(program).await.unwrap();
     for (buffer, data) in buffers.iter().zip(inputs) {
         loaded.upload(*buffer, data).unwrap();
     }
     loaded.run(routine, 1).unwrap();
-    buffers.iter().map(|buffer| pollster::block_on(loaded.read(*buffer)).unwrap()).collect()
+    let mut contents = Vec::new();
+    for buffer in buffers {
+        contents.push(loaded.read(buffer).await.unwrap());
+    }
+    contents
 }
 
 /// Largest difference, relative to the largest magnitude of `b`.
@@ -71,23 +92,46 @@ pub fn relative_error(a: &[f32], b: &[f32]) -> f64 {
     worst / scale
 }
 
-/// The tests of a module on one engine.
-#[allow(unused_macros, reason = "each test binary uses its own part")]
-macro_rules! on_engine {
-    ($engine:expr, $module:ident) => {
-        common::on_engine!($engine, $module:
-            empirical_is_eq_4, gaussian_is_eq_7, samplers_converge_to_the_closed_form,
-            empirical_samples_are_training_images, linearity_of_the_gaussian,
-            score_difference_is_eq_6, degenerate_sets_denoise_to_their_mean);
+/// Gives the names of a module's tests to a macro of the test binary.
+macro_rules! tests_of {
+    (closed_forms, $run:ident, $engine:expr) => {
+        $run! { $engine, closed_forms:
+        empirical_is_eq_4, gaussian_is_eq_7, samplers_converge_to_the_closed_form,
+        empirical_samples_are_training_images, linearity_of_the_gaussian,
+        score_difference_is_eq_6, degenerate_sets_denoise_to_their_mean }
     };
+    (stages, $run:ident, $engine:expr) => {
+        $run! { $engine, stages:
+        matmul_on_odd_shapes, row_stages_on_odd_shapes,
+        tiles_over_training_images_on_odd_shapes, philox_is_bit_exact }
+    };
+    (conv_stages, $run:ident, $engine:expr) => {
+        $run! { $engine, conv_stages:
+        convolutions_on_odd_shapes, image_stages_on_odd_shapes, unet_passes_on_odd_shapes }
+    };
+}
+pub(crate) use tests_of;
+
+/// Native tests on one engine.
+macro_rules! native {
     ($engine:expr, $module:ident: $($test:ident),*) => {
         $(#[test]
         fn $test() {
             if let Some(engine) = $engine {
-                $module::$test(&engine);
+                pollster::block_on(common::$module::$test(&engine));
             }
         })*
     };
 }
-#[allow(unused_imports, reason = "each test binary uses its own part")]
-pub(crate) use on_engine;
+pub(crate) use native;
+
+/// Browser tests on one engine, in a module of their own.
+macro_rules! browser {
+    ($engine:expr, $module:ident: $($test:ident),*) => {
+        $(#[wasm_bindgen_test::wasm_bindgen_test]
+        async fn $test() {
+            common::$module::$test(&$engine).await;
+        })*
+    };
+}
+pub(crate) use browser;

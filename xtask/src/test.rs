@@ -207,16 +207,18 @@ fn doc(tally: &mut Tally) -> Result<()> {
 fn unit(tally: &mut Tally) -> Result<()> {
     let native = |name: &str| !name.starts_with("gpu_") && !name.starts_with("web_");
     let mut tests = cargo(["test", "--workspace", "--no-fail-fast", "--lib", "--bins"]);
-    tally.tests(tests.args(test_targets(native)?))?;
+    test_targets(native)?.iter().for_each(|target| _ = tests.args(["--test", target]));
+    tally.tests(&mut tests)?;
     tally.tests(&mut cargo(["test", "--doc"]))
 }
 
 fn gpu(tally: &mut Tally) -> Result<()> {
+    let mut tests = cargo(["test", "--no-fail-fast"]);
     let targets = test_targets(|name| name.starts_with("gpu_"))?;
     ensure!(!targets.is_empty(), "there is no tests/gpu_*.rs");
-    let mut tests = cargo(["test", "--no-fail-fast"]);
+    targets.iter().for_each(|target| _ = tests.args(["--test", target]));
     // A test that finds no adapter fails here; elsewhere it may skip itself.
-    tally.tests(tests.args(targets).env("HG_REQUIRE_GPU", "1"))
+    tally.tests(tests.env("HG_REQUIRE_GPU", "1"))
 }
 
 fn build(tally: &mut Tally) -> Result<()> {
@@ -236,10 +238,13 @@ fn js(tally: &mut Tally) -> Result<()> {
 fn web(tally: &mut Tally) -> Result<()> {
     let path = tools::path_with_wasm_tools()?;
     let driver = tools::chrome_driver()?;
-    let mut wasm_pack = command("wasm-pack", ["test", "--headless", "--chrome", "--chromedriver"]);
-    wasm_pack.arg(driver).args([".", "--", "--no-fail-fast"]);
-    wasm_pack.args(test_targets(|name| name.starts_with("web_"))?).env("PATH", path);
-    tally.tests(&mut wasm_pack)
+    // One at a time: wasm-pack takes no `--no-fail-fast`.
+    for target in test_targets(|name| name.starts_with("web_"))? {
+        let mut wasm_pack = command("wasm-pack", ["test", "--headless", "--chrome"]);
+        wasm_pack.arg("--chromedriver").arg(&driver).arg(".").args(["--test", &target]);
+        tally.tests(wasm_pack.env("PATH", &path))?;
+    }
+    Ok(())
 }
 
 fn e2e(tally: &mut Tally) -> Result<()> {
@@ -249,11 +254,11 @@ fn e2e(tally: &mut Tally) -> Result<()> {
     tally.tests(tests.env("SITE_URL", url).env("CHROMIUM", tools::chromium()?))
 }
 
-/// `--test NAME` for every integration test that is `wanted`.
+/// The names of the integration tests that are `wanted`.
 fn test_targets(wanted: impl Fn(&str) -> bool) -> Result<Vec<String>> {
     let files = files(&root().join("tests"), ".rs")?;
     let names = files.iter().filter_map(|file| file.file_stem()).filter_map(OsStr::to_str);
-    Ok(names.filter(|name| wanted(name)).flat_map(|name| ["--test".into(), name.into()]).collect())
+    Ok(names.filter(|name| wanted(name)).map(str::to_owned).collect())
 }
 
 /// Node's test runner over the files in `folder` whose names end with `suffix`, one at a time:

@@ -4,7 +4,7 @@
 //! multiply-add. WebAssembly has 128-bit vectors alone.
 
 /// A loop nest that the compiler turns into vector code.
-pub(super) trait Vectorized {
+pub(crate) trait Vectorized {
     /// Does the work with vectors of `LANES` elements, or `PAIR = 2 · LANES`, and with a fused
     /// multiply-add if `FMA`. Implementations are `#[inline(always)]`, down to the innermost loop:
     /// that is what compiles them for the processor at hand.
@@ -12,7 +12,7 @@ pub(super) trait Vectorized {
 }
 
 /// Does `work` with the widest vectors of this processor.
-pub(super) fn run(work: impl Vectorized) {
+pub(crate) fn run(work: impl Vectorized) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
         #[target_feature(enable = "avx2,fma")]
@@ -28,13 +28,13 @@ pub(super) fn run(work: impl Vectorized) {
 
 /// `a · b + c`.
 #[inline(always)]
-pub(super) fn mul_add<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
+pub(crate) fn mul_add<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
 /// The first `N` elements of `row`; zeros follow a shorter one.
 #[inline(always)]
-pub(super) fn load<const N: usize>(row: &[f32]) -> [f32; N] {
+pub(crate) fn load<const N: usize>(row: &[f32]) -> [f32; N] {
     if let Some(full) = row.first_chunk() {
         return *full;
     }
@@ -45,7 +45,7 @@ pub(super) fn load<const N: usize>(row: &[f32]) -> [f32; N] {
 
 /// Writes as much of `values` as `row` takes.
 #[inline(always)]
-pub(super) fn store<const N: usize>(row: &mut [f32], values: &[f32; N]) {
+pub(crate) fn store<const N: usize>(row: &mut [f32], values: &[f32; N]) {
     if let Some(full) = row.first_chunk_mut() {
         *full = *values;
     } else {

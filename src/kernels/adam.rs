@@ -1,0 +1,69 @@
+//! Adam (Kingma & Ba 2015) over all weights of a member, and the weights' moving average, at the
+//! [`pace`](super::pace) of the step.
+
+use super::pace::PACE;
+use super::{Call, VIEWS, cover, params};
+use crate::compute::{Access, Kernel, Program, View};
+use crate::error::Result;
+
+/// What the momentum keeps of itself in a step.
+pub const BETA1: f32 = 0.9;
+/// What the variance keeps of itself in a step.
+pub const BETA2: f32 = 0.99;
+/// Added to the root of the variance.
+const EPSILON: f32 = 1e-8;
+
+params! {
+    struct Params { len: u32, beta1: f32, beta2: f32, epsilon: f32 }
+}
+
+/// See the module.
+pub static KERNEL: Kernel = Kernel {
+    name: "adam",
+    wgsl: &[VIEWS, include_str!("../../shaders/adam.wgsl")],
+    params: Params::FIELDS,
+    bindings: &[
+        ("pace", Access::Read),
+        ("gradients", Access::Read),
+        ("weights", Access::Write),
+        ("momentum", Access::Write),
+        ("variance", Access::Write),
+        ("average", Access::Write),
+    ],
+    cpu,
+};
+
+/// Records an update of `len` weights.
+pub fn record(
+    program: &mut Program,
+    [pace, gradients, weights, momentum, variance, average]: [View; 6],
+    len: usize,
+) -> Result<()> {
+    let params = Params { len: len as u32, beta1: BETA1, beta2: BETA2, epsilon: EPSILON };
+    let bindings = [
+        (pace, PACE),
+        (gradients, len),
+        (weights, len),
+        (momentum, len),
+        (variance, len),
+        (average, len),
+    ];
+    program.stage(&KERNEL, &[], &params, &bindings, cover(len))
+}
+
+fn cpu(call: &mut Call<'_>) {
+    let p: Params = call.params();
+    let &[active, rate, inverse_variance, scale, share] = call.read(0) else { return };
+    if active == 0.0 {
+        return;
+    }
+    let g = call.read(1);
+    let (w, m, v, a) = (call.write(2), call.write(3), call.write(4), call.write(5));
+    for ((((w, m), v), a), g) in w.iter_mut().zip(m).zip(v).zip(a).zip(g) {
+        let g = scale * g;
+        *m = p.beta1 * *m + (1.0 - p.beta1) * g;
+        *v = p.beta2 * *v + (1.0 - p.beta2) * g * g;
+        *w -= rate * *m / ((inverse_variance * *v).sqrt() + p.epsilon);
+        *a += share * (*w - *a);
+    }
+}

@@ -1,0 +1,76 @@
+//! What the network learns from: the noisy images `c_in (y + σ n)` and the targets
+//! `(σ y - σ_data² n) / (σ_data √(σ² + σ_data²))` (see [`crate::model::precondition`]).
+
+use super::noise::CLOCK;
+use super::{Call, RNG, VIEWS, cover, params};
+use crate::compute::{Access, Kernel, Program, View};
+use crate::error::Result;
+use crate::model::precondition::Edm;
+use crate::rng::{Stream, fill_normals_keyed};
+
+params! {
+    struct Params { rows: u32, cols: u32, stream: u32, images: u32, sigma_data: f32 }
+}
+
+/// See the module.
+pub static KERNEL: Kernel = Kernel {
+    name: "batch_noise",
+    wgsl: &[VIEWS, RNG, include_str!("../../shaders/batch_noise.wgsl")],
+    params: Params::FIELDS,
+    bindings: &[
+        ("clock", Access::Read),
+        ("pool", Access::Read),
+        ("index", Access::Read),
+        ("sigma", Access::Read),
+        ("x", Access::Write),
+        ("out", Access::Write),
+    ],
+    cpu,
+};
+
+/// Records inputs `x` and targets for the images of a `pool` of `images` that `index` names.
+pub fn record(
+    program: &mut Program,
+    edm: Edm,
+    [clock, pool, index, sigma, x, target]: [View; 6],
+    [rows, cols, images]: [usize; 3],
+) -> Result<()> {
+    let params = Params {
+        rows: rows as u32,
+        cols: cols as u32,
+        stream: Stream::BatchNoise as u32,
+        images: images as u32,
+        sigma_data: edm.sigma_data,
+    };
+    let len = rows * cols;
+    let bindings = [
+        (clock, CLOCK),
+        (pool, images * cols),
+        (index, rows),
+        (sigma, rows),
+        (x, len),
+        (target, len),
+    ];
+    program.stage(&KERNEL, &[], &params, &bindings, cover(len.div_ceil(4)))
+}
+
+fn cpu(call: &mut Call<'_>) {
+    let p: Params = call.params();
+    let (clock, pool, index, sigma) =
+        (call.read_u32(0), call.read(1), call.read_u32(2), call.read(3));
+    let (x, target) = (call.write(4), call.write(5));
+    let cols = p.cols as usize;
+    let edm = Edm { sigma_data: p.sigma_data };
+    fill_normals_keyed([clock[0], clock[1]], p.stream, clock[2], target);
+    let rows = x.chunks_exact_mut(cols).zip(target.chunks_exact_mut(cols));
+    for ((x, target), (&image, &sigma)) in rows.zip(index.iter().zip(sigma)) {
+        let y = &pool[image.min(p.images - 1) as usize * cols..][..cols];
+        let c_in = edm.c_in(sigma);
+        let (of_y, of_n) = (c_in * sigma / p.sigma_data, c_in * p.sigma_data);
+        for ((x, target), y) in x.iter_mut().zip(target).zip(y) {
+            let n = *target;
+            *x = c_in * (y + sigma * n);
+            *target = of_y * y - of_n * n;
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The sum of squares of each chunk of a long vector: the first half of a norm. A second stage adds
+//! the chunks, so that no reduction depends on the order in which threads finish.
+
+use super::{Call, ROW_SUM, VIEWS, dot, params};
+use crate::compute::{Access, Kernel, Program, View};
+use crate::error::Result;
+
+/// Elements of a chunk.
+const CHUNK: usize = 4096;
+
+params! {
+    struct Params { len: u32 }
+}
+
+/// See the module.
+pub static KERNEL: Kernel = Kernel {
+    name: "square_sums",
+    wgsl: &[VIEWS, ROW_SUM, include_str!("../../shaders/square_sums.wgsl")],
+    params: Params::FIELDS,
+    bindings: &[("x", Access::Read), ("out", Access::Write)],
+    cpu,
+};
+
+/// Sums that `len` elements give.
+#[must_use]
+pub const fn chunks(len: usize) -> usize {
+    len.div_ceil(CHUNK)
+}
+
+/// Records the sums of squares of the chunks of `x`.
+pub fn record(program: &mut Program, x: View, out: View, len: usize) -> Result<()> {
+    let params = Params { len: len as u32 };
+    program.stage(&KERNEL, &[], &params, &[(x, len), (out, chunks(len))], [chunks(len), 1])
+}
+
+fn cpu(call: &mut Call<'_>) {
+    let x = call.read(0);
+    call.write(1).iter_mut().zip(x.chunks(CHUNK)).for_each(|(out, x)| *out = dot(x, x));
+}

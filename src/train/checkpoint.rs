@@ -1,0 +1,185 @@
+//! A run on disk, as safetensors: a JSON header, then plain little-endian numbers.
+//!
+//! Tensor `average/block.0.weight` has shape `[members, …]`; so any safetensors reader finds the
+//! networks by name. `clock` holds each member's seed and step, which is the whole position of the
+//! random numbers (see [`crate::rng`]). The configuration stands in the metadata.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value, json};
+
+use super::Config;
+use crate::error::{Error, Result};
+use crate::kernels::pace::TRAINING_CLOCK;
+use crate::model::Parameters;
+
+/// Says what the file is, in its metadata.
+const FORMAT: &str = "hidden-gaussian run 1";
+
+/// Everything that is needed to go on with a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checkpoint {
+    /// How it is trained.
+    pub config: Config,
+    /// Numbers in an image.
+    pub dim: usize,
+    /// The training set of each member.
+    pub ranges: Vec<Range<usize>>,
+    /// Fingerprint of the images.
+    pub data: u64,
+    /// Steps done.
+    pub step: u32,
+    pub(super) weights: Vec<f32>,
+    pub(super) average: Vec<f32>,
+    pub(super) momentum: Vec<f32>,
+    pub(super) variance: Vec<f32>,
+    pub(super) clock: Vec<u32>,
+}
+
+impl Checkpoint {
+    /// The file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let network = self.config.architecture.network(self.dim)?;
+        let members = self.ranges.len();
+        let mut header = Map::new();
+        let mut data = Vec::new();
+        let mut put = |name: String, kind: &str, shape: Vec<usize>, words: &[u32]| {
+            let begin = data.len();
+            data.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+            let tensor =
+                json!({"dtype": kind, "shape": shape, "data_offsets": [begin, data.len()]});
+            header.insert(name, tensor);
+        };
+        put("clock".into(), "U32", vec![members, TRAINING_CLOCK], &self.clock);
+        for (group, flat) in self.groups() {
+            for parameter in network.parameters().list() {
+                let mut words = Vec::with_capacity(members * parameter.len());
+                for member in flat.chunks_exact(network.parameters().buffer_len()) {
+                    let values = &member[parameter.offset..][..parameter.len()];
+                    words.extend(values.iter().map(|value| value.to_bits()));
+                }
+                let shape = [&[members], parameter.shape.as_slice()].concat();
+                put(format!("{group}/{}", parameter.name), "F32", shape, &words);
+            }
+        }
+        let text = |value: Result<String, serde_json::Error>| {
+            value.map_err(|error| Error::bad_input(format!("The run has no JSON: {error}"), ""))
+        };
+        header.insert(
+            "__metadata__".into(),
+            json!({
+                "format": FORMAT,
+                "version": env!("CARGO_PKG_VERSION"),
+                "config": text(serde_json::to_string(&self.config))?,
+                "ranges": text(serde_json::to_string(&self.ranges))?,
+                "dim": self.dim.to_string(),
+                "step": self.step.to_string(),
+                "data": format!("{:016x}", self.data),
+                "rng": "Philox4x32-10: key = clock[0..2], counter = (block, clock[2], stream, 0)",
+            }),
+        );
+        let mut head = text(serde_json::to_string(&header))?;
+        head.extend(std::iter::repeat_n(' ', head.len().next_multiple_of(8) - head.len()));
+        let mut bytes = (head.len() as u64).to_le_bytes().to_vec();
+        bytes.extend_from_slice(head.as_bytes());
+        bytes.append(&mut data);
+        Ok(bytes)
+    }
+
+    fn groups(&self) -> [(&'static str, &[f32]); 4] {
+        [
+            ("weights", &self.weights),
+            ("average", &self.average),
+            ("momentum", &self.momentum),
+            ("variance", &self.variance),
+        ]
+    }
+
+    /// Reads a file; anything may stand in it.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let file = File::parse(bytes).ok_or_else(|| broken("its header cannot be read"))?;
+        let meta = |name: &str| {
+            let value = file.header.get("__metadata__").and_then(|meta| meta.get(name)?.as_str());
+            value.ok_or_else(|| broken(&format!("“{name}” is missing")))
+        };
+        if meta("format")? != FORMAT {
+            return Err(broken("it is of another kind or version"));
+        }
+        let bad = |name: &str| broken(&format!("“{name}” makes no sense"));
+        let config: Config = serde_json::from_str(meta("config")?).map_err(|_| bad("config"))?;
+        config.check()?;
+        let ranges: Vec<Range<usize>> =
+            serde_json::from_str(meta("ranges")?).map_err(|_| bad("ranges"))?;
+        let dim = meta("dim")?.parse().map_err(|_| bad("dim"))?;
+        let step = meta("step")?.parse().map_err(|_| bad("step"))?;
+        let data = u64::from_str_radix(meta("data")?, 16).map_err(|_| bad("data"))?;
+        if ranges.is_empty() || ranges.len() != config.seeds.len() {
+            return Err(bad("ranges"));
+        }
+        let network = config.architecture.network(dim)?;
+        let members = ranges.len();
+        let flat = |group: &str| file.flat(group, network.parameters(), members);
+        let clock = file.words("clock", "U32", &[members, TRAINING_CLOCK])?;
+        let [weights, average, momentum, variance] =
+            [flat("weights")?, flat("average")?, flat("momentum")?, flat("variance")?];
+        Ok(Self { config, dim, ranges, data, step, weights, average, momentum, variance, clock })
+    }
+}
+
+fn broken(why: &str) -> Error {
+    Error::bad_input(
+        format!("This file is no saved run: {why}"),
+        "Choose a file that this program has saved",
+    )
+}
+
+/// A safetensors file.
+struct File<'a> {
+    header: Map<String, Value>,
+    data: &'a [u8],
+}
+
+impl<'a> File<'a> {
+    fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let (len, rest) = bytes.split_first_chunk::<8>()?;
+        let len = usize::try_from(u64::from_le_bytes(*len)).ok()?;
+        let (head, data) = rest.split_at_checked(len)?;
+        Some(Self { header: serde_json::from_slice(head).ok()?, data })
+    }
+
+    fn words(&self, name: &str, kind: &str, shape: &[usize]) -> Result<Vec<u32>> {
+        let find = || {
+            let tensor = self.header.get(name)?;
+            let range: Range<usize> = {
+                let offsets = tensor.get("data_offsets")?;
+                let at = |i: usize| usize::try_from(offsets.get(i)?.as_u64()?).ok();
+                at(0)?..at(1)?
+            };
+            let fits =
+                tensor.get("dtype")?.as_str()? == kind && *tensor.get("shape")? == json!(shape);
+            let bytes = self.data.get(range).filter(|_| fits)?;
+            let (words, rest) = bytes.as_chunks::<4>();
+            let whole = rest.is_empty() && words.len() == shape.iter().product::<usize>();
+            whole.then(|| words.iter().map(|word| u32::from_le_bytes(*word)).collect())
+        };
+        find().ok_or_else(|| broken(&format!("tensor “{name}” is missing or has another shape")))
+    }
+
+    /// The flat buffers of all members from the tensors of `group`.
+    fn flat(&self, group: &str, parameters: &Parameters, members: usize) -> Result<Vec<f32>> {
+        let mut flat = vec![0.0; members * parameters.buffer_len()];
+        for parameter in parameters.list() {
+            let shape = [&[members], parameter.shape.as_slice()].concat();
+            let words = self.words(&format!("{group}/{}", parameter.name), "F32", &shape)?;
+            let copies = flat.chunks_exact_mut(parameters.buffer_len());
+            for (copy, words) in copies.zip(words.chunks_exact(parameter.len())) {
+                let values = &mut copy[parameter.offset..][..parameter.len()];
+                values
+                    .iter_mut()
+                    .zip(words)
+                    .for_each(|(value, word)| *value = f32::from_bits(*word));
+            }
+        }
+        Ok(flat)
+    }
+}

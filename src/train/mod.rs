@@ -1,0 +1,142 @@
+//! Training: an ensemble of networks, each on its own training set, in one program.
+//!
+//! ```no_run
+//! # async fn example(images: Vec<f32>) -> hidden_gaussian::Result<()> {
+//! use hidden_gaussian::{compute::Engine, denoiser::TrainingSets, train::{Config, Session}};
+//! let sets = TrainingSets::new(images, 144, vec![0..16, 0..1024])?;
+//! let mut session = Session::new(&Engine::Cpu, Config::quick(vec![1, 2]), &sets).await?;
+//! while session.step(100)? > 0 {
+//!     println!("{:?}", session.report().await?);
+//! }
+//! let bytes = session.snapshot().await?.to_bytes()?;
+//! # Ok(()) }
+//! ```
+
+mod checkpoint;
+mod session;
+
+pub use checkpoint::Checkpoint;
+pub use session::{MemberReport, Plan, Report, Session, Status};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::kernels::pace::Schedule;
+use crate::model::Architecture;
+
+/// How an ensemble is trained.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    /// The network, the same for all members.
+    pub architecture: Architecture,
+    /// Images in a batch.
+    pub batch: usize,
+    /// Steps of the whole run.
+    pub steps: u32,
+    /// Highest learning rate.
+    pub rate: f32,
+    /// Share of the learning rate that is left at the end; 1 keeps it constant.
+    pub floor: f32,
+    /// Steps in which the learning rate rises.
+    pub warm_up: u32,
+    /// Largest norm of a gradient, if there is one.
+    pub clip: Option<f32>,
+    /// A member whose loss exceeds this has diverged. A network that knows nothing has loss 1.
+    pub blow_up: f32,
+    /// Most that the weights' moving average keeps of itself in a step.
+    pub ema_limit: f32,
+    /// Mean of `ln σ`.
+    pub log_sigma_mean: f32,
+    /// Standard deviation of `ln σ`.
+    pub log_sigma_deviation: f32,
+    /// Standard deviation of the data (see [`Edm::of`](crate::model::precondition::Edm::of)).
+    pub sigma_data: f32,
+    /// The seed of each member.
+    pub seeds: Vec<u64>,
+}
+
+impl Config {
+    /// The quick preset: an MLP of 192 units that trains in seconds.
+    #[must_use]
+    pub fn quick(seeds: Vec<u64>) -> Self {
+        Self {
+            architecture: Architecture::Mlp { width: 192, depth: 2 },
+            batch: 32,
+            steps: 2000,
+            rate: 4e-3,
+            floor: 0.02,
+            warm_up: 100,
+            clip: None,
+            blow_up: 1e3,
+            ema_limit: 0.99,
+            log_sigma_mean: -0.6,
+            log_sigma_deviation: 1.0,
+            sigma_data: 0.5,
+            seeds,
+        }
+    }
+
+    /// The main preset: an MLP of 384 units.
+    #[must_use]
+    pub fn main(seeds: Vec<u64>) -> Self {
+        Self {
+            architecture: Architecture::Mlp { width: 384, depth: 2 },
+            batch: 64,
+            steps: 3000,
+            ..Self::quick(seeds)
+        }
+    }
+
+    /// Refuses what cannot train.
+    pub fn check(&self) -> Result<()> {
+        let positive = [
+            ("The learning rate", self.rate),
+            ("The largest gradient norm", self.clip.unwrap_or(1.0)),
+            ("The largest loss", self.blow_up),
+            ("The spread of the noise levels", self.log_sigma_deviation),
+            ("The standard deviation of the data", self.sigma_data),
+        ];
+        for (what, value) in positive {
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(Error::bad_input(
+                    format!("{what} is {value}"),
+                    "Use a positive number",
+                ));
+            }
+        }
+        let shares = [("learning rate", self.floor), ("moving average", self.ema_limit)];
+        for (what, value) in shares {
+            if !(0.0..=1.0).contains(&value) {
+                return Err(Error::bad_input(
+                    format!("The share that is left of the {what} is {value}"),
+                    "Use a number from 0 to 1",
+                ));
+            }
+        }
+        if !self.log_sigma_mean.is_finite() {
+            return Err(Error::bad_input("The mean of ln σ is not finite", "Use a number near -1"));
+        }
+        if self.batch == 0 || self.steps == 0 {
+            return Err(Error::bad_input(
+                format!("{} steps with {} images each train nothing", self.steps, self.batch),
+                "Ask for at least one of each",
+            ));
+        }
+        Ok(())
+    }
+
+    const fn schedule(&self) -> Schedule {
+        Schedule {
+            rate: self.rate,
+            floor: self.floor,
+            warm_up: self.warm_up,
+            total: self.steps,
+            clip: match self.clip {
+                Some(clip) => clip,
+                None => f32::MAX,
+            },
+            blow_up: self.blow_up,
+            ema_limit: self.ema_limit,
+        }
+    }
+}

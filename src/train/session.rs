@@ -1,0 +1,331 @@
+//! A training run: recorded, loaded, stepped, looked at, saved and gone on with.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::{Checkpoint, Config};
+use crate::compute::{Buffer, Engine, Loaded, Program, Routine};
+use crate::denoiser::{Trained, TrainingSets};
+use crate::error::{Error, Result};
+use crate::kernels::pace::{PACE, TRAINING_CLOCK};
+use crate::kernels::{
+    Sigma, adam, batch_draw, batch_noise, denoising_loss, noise, pace, square_sums,
+};
+use crate::model::Network;
+use crate::model::precondition::Edm;
+
+/// What a training step changes: all that a checkpoint has to hold.
+#[derive(Debug, Clone, Copy)]
+struct State {
+    weights: Buffer,
+    average: Buffer,
+    momentum: Buffer,
+    variance: Buffer,
+    clock: Buffer,
+}
+
+/// A recorded training run, to which other routines may be added before it is loaded: a sampler or
+/// a metric that uses [`Plan::denoiser`] runs on the live weights.
+#[derive(Debug)]
+pub struct Plan {
+    /// The program.
+    pub program: Program,
+    config: Config,
+    sets: TrainingSets,
+    network: Arc<dyn Network>,
+    state: State,
+    step: Routine,
+}
+
+impl Plan {
+    /// Records the training step of an ensemble: member `i` learns set `i` of `sets` with seed `i`
+    /// of `config`.
+    pub fn new(engine: &Engine, config: Config, sets: &TrainingSets) -> Result<Self> {
+        config.check()?;
+        let members = sets.ranges().len();
+        if config.seeds.len() != members {
+            return Err(Error::bad_input(
+                format!("{} seeds for {members} training sets", config.seeds.len()),
+                "Give each member one of each",
+            ));
+        }
+        let network = config.architecture.network(sets.dim())?;
+        let mut program = engine.program(members)?;
+        let p = &mut program;
+        let parameters = network.parameters();
+        let len = parameters.buffer_len();
+        let initial: Vec<f32> =
+            config.seeds.iter().flat_map(|&seed| parameters.initial(seed)).collect();
+        let clocks = config.seeds.iter().flat_map(|&seed| {
+            let mut words = [0; TRAINING_CLOCK];
+            words[..noise::CLOCK].copy_from_slice(&noise::clock(seed, 0));
+            words.map(f32::from_bits)
+        });
+        let state = State {
+            weights: p.buffer_with("weights", initial.clone())?,
+            average: p.buffer_with("averaged weights", initial)?,
+            momentum: p.buffer("momentum", len)?,
+            variance: p.buffer("variance", len)?,
+            clock: p.buffer_with("clock", clocks.collect())?,
+        };
+        let step = record_step(p, &config, sets, &*network, state)?;
+        Ok(Self { program, config, sets: sets.clone(), network, state, step })
+    }
+
+    /// The network with the moving average of its weights: what is sampled from and measured.
+    #[must_use]
+    pub fn denoiser(&self) -> Trained {
+        let edm = Edm { sigma_data: self.config.sigma_data };
+        Trained::new(Arc::clone(&self.network), edm, self.state.average)
+    }
+
+    /// Numbers that each member learns.
+    #[must_use]
+    pub fn parameter_count(&self) -> usize {
+        self.network.parameters().count()
+    }
+
+    /// Loads the program, ready to step.
+    pub async fn load(self, engine: &Engine) -> Result<Session> {
+        let Self { program, config, sets, network, state, step } = self;
+        let loaded = engine.load(program).await?;
+        let speed = Speed::default();
+        Ok(Session { loaded, config, sets, network, state, routine: step, step: 0, speed })
+    }
+}
+
+/// Records one step: draw, forward, loss, backward, update.
+fn record_step(
+    program: &mut Program,
+    config: &Config,
+    sets: &TrainingSets,
+    network: &dyn Network,
+    state: State,
+) -> Result<Routine> {
+    let State { weights, average, momentum, variance, clock } = state;
+    let (rows, dim) = (config.batch, sets.dim());
+    let len = weights.len();
+    let chunks = square_sums::chunks(len);
+    let images = sets.pool().len() / dim;
+    let pool = program.constant("images", sets.pool())?;
+    let range = program.buffer_with("training set", sets.range_words())?;
+    let index = program.buffer("batch images", rows)?;
+    let sigma = program.buffer("batch noise levels", rows)?;
+    let x = program.buffer("batch", rows * dim)?;
+    let target = program.buffer("target", rows * dim)?;
+    let f = program.buffer("network output", rows * dim)?;
+    let d_f = program.buffer("gradient of the output", rows * dim)?;
+    let losses = program.buffer("losses", rows)?;
+    let gradients = program.buffer("gradients", len)?;
+    let squares = program.buffer("squared gradients", chunks)?;
+    let pace = program.buffer("pace", PACE)?;
+    let placed = network.place_training(program, rows, weights.into(), gradients.into())?;
+    program.routine("train", |p| {
+        let edm = Edm { sigma_data: config.sigma_data };
+        let levels = [config.log_sigma_mean, config.log_sigma_deviation];
+        batch_draw::record(p, [clock, range, index, sigma].map(Into::into), levels, rows)?;
+        let batch = [clock, pool, index, sigma, x, target].map(Into::into);
+        batch_noise::record(p, edm, batch, [rows, dim, images])?;
+        placed.forward(p, x.into(), Sigma::per_row(sigma), f.into())?;
+        denoising_loss::record(p, [f, target, d_f, losses].map(Into::into), [rows, dim])?;
+        placed.backward(p, x.into(), d_f.into())?;
+        square_sums::record(p, gradients.into(), squares.into(), len)?;
+        let views = [squares, losses, clock, pace].map(Into::into);
+        pace::record(p, config.schedule(), views, [chunks, rows])?;
+        let views = [pace, gradients, weights, momentum, variance, average].map(Into::into);
+        adam::record(p, views, len)
+    })
+}
+
+/// Whether a member learns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "name", rename_all = "snake_case")]
+pub enum Status {
+    /// It does.
+    Learning,
+    /// Its loss or gradient blew up at this step; its weights stay what they were before.
+    Diverged {
+        /// Steps it had done.
+        step: u32,
+    },
+}
+
+/// How a member is doing.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MemberReport {
+    /// Mean loss of the steps since the last report, if there were any.
+    pub loss: Option<f32>,
+    /// Norm of the last gradient, before it was clipped.
+    pub gradient_norm: f32,
+    /// Whether it still learns.
+    pub status: Status,
+}
+
+/// How a run is doing.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// Steps done.
+    pub step: u32,
+    /// Steps of the whole run.
+    pub total: u32,
+    /// Recent speed, while it was running; 0 before the first step.
+    pub steps_per_second: f64,
+    /// Time to the end at this speed, if it is known.
+    pub seconds_left: Option<f64>,
+    /// The members.
+    pub members: Vec<MemberReport>,
+}
+
+/// Steps and the time they took. A GPU works on after `step` returns, so only a readback ends a
+/// measurement; time between a report and the next step is a pause and does not count.
+#[derive(Debug, Default)]
+struct Speed {
+    since: Option<f64>,
+    steps: u32,
+    per_second: f64,
+}
+
+impl Speed {
+    fn begin(&mut self, steps: u32) {
+        self.since.get_or_insert_with(seconds);
+        self.steps += steps;
+    }
+
+    fn end(&mut self) -> f64 {
+        if let Some(since) = self.since.take() {
+            // A step that took no measurable time says nothing.
+            let elapsed = seconds() - since;
+            if elapsed > 0.0 {
+                self.per_second = f64::from(self.steps) / elapsed;
+            }
+            self.steps = 0;
+        }
+        self.per_second
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn seconds() -> f64 {
+    use std::sync::LazyLock;
+    use std::time::Instant;
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    START.elapsed().as_secs_f64()
+}
+
+#[cfg(target_arch = "wasm32")]
+fn seconds() -> f64 {
+    js_sys::Date::now() * 1e-3
+}
+
+/// A training run on an engine. It runs while `step` is called and pauses while it is not.
+#[derive(Debug)]
+pub struct Session {
+    /// The program on its engine, for the routines that were added to the plan.
+    pub loaded: Loaded,
+    config: Config,
+    sets: TrainingSets,
+    network: Arc<dyn Network>,
+    state: State,
+    routine: Routine,
+    step: u32,
+    speed: Speed,
+}
+
+impl Session {
+    /// Records and loads a run with nothing but training in it.
+    pub async fn new(engine: &Engine, config: Config, sets: &TrainingSets) -> Result<Self> {
+        Plan::new(engine, config, sets)?.load(engine).await
+    }
+
+    /// How it is trained.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Steps done.
+    #[must_use]
+    pub const fn steps_done(&self) -> u32 {
+        self.step
+    }
+
+    /// Runs `count` steps, or those that are left of the run, and returns how many. On the GPU they
+    /// are only submitted.
+    pub fn step(&mut self, count: u32) -> Result<u32> {
+        let count = count.min(self.config.steps.saturating_sub(self.step));
+        if count > 0 {
+            self.speed.begin(count);
+            self.loaded.run(self.routine, count)?;
+            self.step += count;
+        }
+        Ok(count)
+    }
+
+    /// Waits for the steps so far and tells how they went.
+    pub async fn report(&mut self) -> Result<Report> {
+        let words: Vec<u32> = self.loaded.read(self.state.clock).await?;
+        let mut members = Vec::new();
+        for (member, clock) in words.chunks_exact(TRAINING_CLOCK).enumerate() {
+            let &[_, _, step, status, sum, count, _, norm] = clock else { continue };
+            members.push(MemberReport {
+                loss: (count > 0).then(|| f32::from_bits(sum) / count as f32),
+                gradient_norm: f32::from_bits(norm),
+                status: if status == 0 { Status::Learning } else { Status::Diverged { step } },
+            });
+            self.loaded.upload_part(self.state.clock, member, noise::CLOCK, &[0_u32; 2])?;
+        }
+        let speed = self.speed.end();
+        let left = self.config.steps - self.step;
+        Ok(Report {
+            step: self.step,
+            total: self.config.steps,
+            steps_per_second: speed,
+            seconds_left: (speed > 0.0).then(|| f64::from(left) / speed),
+            members,
+        })
+    }
+
+    /// Everything that is needed to go on from here.
+    pub async fn snapshot(&mut self) -> Result<Checkpoint> {
+        let State { weights, average, momentum, variance, clock } = self.state;
+        Ok(Checkpoint {
+            config: self.config.clone(),
+            dim: self.sets.dim(),
+            ranges: self.sets.ranges().to_vec(),
+            data: self.sets.fingerprint(),
+            step: self.step,
+            weights: self.loaded.read(weights).await?,
+            average: self.loaded.read(average).await?,
+            momentum: self.loaded.read(momentum).await?,
+            variance: self.loaded.read(variance).await?,
+            clock: self.loaded.read(clock).await?,
+        })
+    }
+
+    /// Goes back, or on, to `checkpoint`, which must come from the same run.
+    pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        let hint = "Start the run that the checkpoint came from";
+        if checkpoint.config != self.config {
+            return Err(Error::bad_input("The checkpoint has another configuration", hint));
+        }
+        if checkpoint.ranges != self.sets.ranges() || checkpoint.data != self.sets.fingerprint() {
+            return Err(Error::bad_input("The checkpoint learnt other images", hint));
+        }
+        let State { weights, average, momentum, variance, clock } = self.state;
+        self.loaded.upload(weights, &checkpoint.weights)?;
+        self.loaded.upload(average, &checkpoint.average)?;
+        self.loaded.upload(momentum, &checkpoint.momentum)?;
+        self.loaded.upload(variance, &checkpoint.variance)?;
+        self.loaded.upload(clock, &checkpoint.clock)?;
+        self.step = checkpoint.step;
+        self.speed = Speed::default();
+        Ok(())
+    }
+
+    /// Numbers that each member learns.
+    #[must_use]
+    pub fn parameter_count(&self) -> usize {
+        self.network.parameters().count()
+    }
+}

@@ -1,0 +1,174 @@
+//! `Dataset`: images, split and standardized.
+
+use js_sys::{Array, Uint8Array, Uint8ClampedArray};
+use serde::{Deserialize, Serialize};
+use wasm_bindgen::prelude::*;
+
+use super::{JsResult, fields, object, options, seed};
+use crate::data::{self, Builder, Options, Picture, Split};
+use crate::error::{Error, Result};
+
+/// Most images that are held out from training.
+const HELD_OUT: usize = 1024;
+
+/// A set of images, split into a training pool and held-out images.
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct Dataset {
+    about: data::About,
+    pub(super) split: Split,
+}
+
+#[derive(Deserialize)]
+struct FacesOptions {
+    size: usize,
+    count: u32,
+    seed: f64,
+}
+
+#[derive(Deserialize)]
+struct ReadOptions {
+    size: Option<usize>,
+    #[serde(default)]
+    colour: bool,
+}
+
+impl ReadOptions {
+    fn into_options(self) -> Options {
+        Options { size: self.size, colour: self.colour, ..Options::default() }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Info<'a> {
+    #[serde(flatten)]
+    about: &'a data::About,
+    #[serde(flatten)]
+    shape: data::Shape,
+    count: usize,
+    train_count: usize,
+    held_out_count: usize,
+}
+
+impl Dataset {
+    fn new(set: &data::Dataset, split_seed: u64) -> Result<Self> {
+        // An eighth is held out, so that even a handful of images leaves most for training.
+        let held_out = (set.len() / 8).clamp(usize::from(set.len() > 1), HELD_OUT);
+        Ok(Self { about: set.about.clone(), split: set.split(split_seed, held_out)? })
+    }
+
+    fn row<'a>(&self, rows: &'a [f32], index: usize) -> Result<&'a [f32]> {
+        rows.chunks_exact(self.split.dim()).nth(index).ok_or_else(|| {
+            Error::bad_input(format!("There is no image {index}"), "Choose one of those shown")
+        })
+    }
+
+    /// An image of one part of the split.
+    pub(super) fn image(&self, split: &str, index: usize) -> Result<&[f32]> {
+        match split {
+            "train" => self.row(self.split.train(), index),
+            "heldOut" => self.row(self.split.held_out(), index),
+            other => Err(Error::bad_input(format!("No part of a set is called “{other}”"), "")),
+        }
+    }
+}
+
+#[wasm_bindgen]
+impl Dataset {
+    /// Procedural faces.
+    pub fn faces(
+        #[wasm_bindgen(unchecked_param_type = "{size: number, count: number, seed: number}")]
+        o: JsValue,
+    ) -> JsResult<Self> {
+        let FacesOptions { size, count, seed: given } = options(o)?;
+        let given = seed(given)?;
+        Ok(Self::new(&data::faces::faces(given, count, size)?, given)?)
+    }
+
+    /// A file: a set that comes with the page, IDX, CIFAR-10, .npy or .npz.
+    pub fn import(
+        name: &str,
+        bytes: &[u8],
+        #[wasm_bindgen(unchecked_param_type = "{size?: number, colour?: boolean}")] o: JsValue,
+    ) -> JsResult<Self> {
+        let read: ReadOptions = options(o)?;
+        Ok(Self::new(&data::import(name, bytes, &read.into_options())?, 0)?)
+    }
+
+    /// Pictures that the page decoded.
+    pub fn pictures(
+        name: &str,
+        #[wasm_bindgen(
+            unchecked_param_type = "{width: number, height: number, data: Uint8ClampedArray}[]"
+        )]
+        list: &Array,
+        #[wasm_bindgen(unchecked_param_type = "{size?: number, colour?: boolean}")] o: JsValue,
+    ) -> JsResult<Self> {
+        let read: ReadOptions = options(o)?;
+        let mut builder = Builder::new(name, &read.into_options());
+        for picture in list.iter() {
+            let side = |name: &str| {
+                js_sys::Reflect::get(&picture, &name.into())
+                    .ok()
+                    .and_then(|v| v.as_f64())
+                    .unwrap_or(0.0)
+            };
+            let (width, height) = (side("width") as usize, side("height") as usize);
+            let bytes = js_sys::Reflect::get(&picture, &"data".into())?
+                .dyn_into::<Uint8ClampedArray>()
+                .map_err(|_| Error::bad_input("A picture comes without its pixels", ""))?;
+            let rgba = bytes.to_vec();
+            builder.push_picture(Picture { width, height, rgba: &rgba })?;
+        }
+        Ok(Self::new(&builder.finish()?, 0)?)
+    }
+
+    /// What the set is.
+    #[wasm_bindgen(unchecked_return_type = "DatasetInfo")]
+    pub fn info(&self) -> JsResult<JsValue> {
+        let (train_count, held_out_count) = (self.split.train_len(), self.split.held_out_len());
+        object(&Info {
+            about: &self.about,
+            shape: self.split.shape(),
+            count: train_count + held_out_count,
+            train_count,
+            held_out_count,
+        })
+    }
+
+    /// Training image `index`.
+    pub fn train(&self, index: usize) -> JsResult<Vec<f32>> {
+        Ok(self.image("train", index)?.to_vec())
+    }
+
+    /// Held-out image `index`.
+    #[wasm_bindgen(js_name = heldOut)]
+    pub fn held_out(&self, index: usize) -> JsResult<Vec<f32>> {
+        Ok(self.image("heldOut", index)?.to_vec())
+    }
+
+    /// Any number of images as RGBA bytes to show, standardization undone.
+    #[wasm_bindgen(unchecked_return_type = "Uint8ClampedArray<ArrayBuffer>")]
+    pub fn rgba(&self, values: &[f32]) -> JsValue {
+        let bytes = self.split.standardization().to_display(values);
+        let rgba: Vec<u8> = match self.split.shape().channels {
+            3 => bytes.as_chunks::<3>().0.iter().flat_map(|&[r, g, b]| [r, g, b, 255]).collect(),
+            _ => bytes.iter().flat_map(|&grey| [grey, grey, grey, 255]).collect(),
+        };
+        Uint8ClampedArray::from(rgba.as_slice()).into()
+    }
+}
+
+/// The files in a zip archive; pictures among them are for the browser to decode.
+#[wasm_bindgen(unchecked_return_type = "{name: string, bytes: Uint8Array<ArrayBuffer>}[]")]
+pub fn unzip(bytes: &[u8]) -> JsResult<Array> {
+    let list = Array::new();
+    for entry in data::zip_entries(bytes)? {
+        if entry.is_picture() {
+            let contents = Uint8Array::from(entry.read()?.as_slice());
+            list.push(&fields([("name", entry.name().into()), ("bytes", contents.into())]));
+        }
+    }
+    Ok(list)
+}

@@ -1,0 +1,61 @@
+//! `Engine`: where programs run.
+
+use serde::Serialize;
+use wasm_bindgen::prelude::*;
+
+use super::{JsResult, object};
+use crate::compute::{self, Choice};
+use crate::error::Error;
+
+/// Where programs run: the GPU through WebGPU, or this processor.
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct Engine {
+    pub(super) inner: compute::Engine,
+    choice: Choice,
+}
+
+#[derive(Serialize)]
+struct Info<'a> {
+    kind: &'static str,
+    adapter: String,
+    software: bool,
+    reason: &'a str,
+    rates: compute::Rates,
+}
+
+#[wasm_bindgen]
+impl Engine {
+    /// Opens `"gpu"`, `"cpu"`, or with `"auto"` the one that is faster here.
+    pub async fn open(kind: String) -> JsResult<Self> {
+        let (inner, choice) = match kind.as_str() {
+            "auto" => compute::Engine::auto().await,
+            "cpu" => (compute::Engine::Cpu, Choice::by_hand()),
+            "gpu" => (compute::Engine::gpu().await?, Choice::by_hand()),
+            other => {
+                let hint = "Choose “auto”, “gpu” or “cpu”";
+                return Err(Error::bad_input(format!("No engine is called “{other}”"), hint).into());
+            }
+        };
+        Ok(Self { inner, choice })
+    }
+
+    /// Which engine it is, on what, and why.
+    #[wasm_bindgen(unchecked_return_type = "EngineInfo")]
+    pub fn info(&self) -> JsResult<JsValue> {
+        let (adapter, software) = match &self.inner {
+            compute::Engine::Cpu => ("WebAssembly SIMD".to_owned(), false),
+            compute::Engine::Gpu(gpu) => (gpu.adapter(), gpu.is_software()),
+        };
+        let Choice { reason, rates } = &self.choice;
+        object(&Info { kind: self.inner.name(), adapter, software, reason, rates: *rates })
+    }
+
+    /// Destroys the GPU device, as a driver reset would. For tests of what follows.
+    #[wasm_bindgen(js_name = loseDevice)]
+    pub fn lose_device(&self) {
+        if let compute::Engine::Gpu(gpu) = &self.inner {
+            gpu.destroy();
+        }
+    }
+}

@@ -1,0 +1,70 @@
+/** Which engine runs, on what, and why. Rates are of a matrix multiply, in GFLOP/s. */
+export interface EngineInfo {
+  kind: "gpu" | "cpu";
+  adapter: string;
+  software: boolean;
+  reason: string;
+  rates: { cpu?: number; gpu?: number };
+}
+
+export interface DatasetInfo {
+  name: string;
+  source: string;
+  licence: string;
+  note: string;
+  height: number;
+  width: number;
+  channels: number;
+  count: number;
+  trainCount: number;
+  heldOutCount: number;
+}
+
+export interface Denoised {
+  clean: Float32Array<ArrayBuffer>;
+  noisy: Float32Array<ArrayBuffer>;
+  empirical: Float32Array<ArrayBuffer>;
+  gaussian: Float32Array<ArrayBuffer>;
+  /** Largest softmax weights, largest first, and the training images that they belong to. */
+  weights: Float32Array<ArrayBuffer>;
+  indices: Uint32Array<ArrayBuffer>;
+  /** How many training images effectively take part: e to the entropy of the weights. */
+  effective: number;
+}
+
+/** x_t for each noise level, D(x_t) for each but the last, and the training image nearest to the end. */
+export interface Path {
+  x: Float32Array<ArrayBuffer>;
+  d: Float32Array<ArrayBuffer>;
+  nearest: { index: number; d1: number; d2: number };
+}
+
+export interface Trajectories {
+  sigmas: Float32Array<ArrayBuffer>;
+  empirical: Path;
+  gaussian: Path;
+}
+
+export interface SampleSet {
+  images: Float32Array<ArrayBuffer>;
+  nearest: Uint32Array<ArrayBuffer>;
+  d1: Float32Array<ArrayBuffer>;
+  d2: Float32Array<ArrayBuffer>;
+  gl: number;
+  glSquared: number;
+  memorized: number;
+}
+
+export interface Samples {
+  empirical: SampleSet;
+  gaussian: SampleSet;
+  heldOutGl: number;
+}
+
+/** Thrown by every call that fails. */
+export interface ComputeError extends Error {
+  kind: "NoAdapter" | "DeviceLost" | "Gpu" | "LimitExceeded" | "Timeout" | "BadInput" | "Cancelled";
+  hint: string;
+  need?: number;
+  have?: number;
+}

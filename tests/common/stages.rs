@@ -1,0 +1,261 @@
+//! Every stage gives the same numbers on both engines, on shapes that no tile divides.
+//! Written for any engine other than the CPU's; `gpu_vs_cpu.rs` and the browser tests run them.
+
+use super::{ODD, random, relative_error, run};
+use hidden_gaussian::Result;
+use hidden_gaussian::compute::{Engine, Program, View};
+use hidden_gaussian::kernels::matmul::{Activation, Keep, Layout, Matmul, Tile};
+use hidden_gaussian::kernels::{
+    Sigma, axpby, column_sums, divide_rows, nearest_tile, noise, ode_step, philox_words,
+    row_compare, shrink, softmax_tile,
+};
+use hidden_gaussian::rng::{KNOWN_ANSWERS, Stream};
+
+const TOLERANCE: f64 = 1e-4;
+
+/// Cases that went wrong, so that one run shows them all.
+#[derive(Default)]
+pub struct Failures(pub Vec<String>);
+
+impl Failures {
+    pub async fn compare(
+        &mut self,
+        case: String,
+        gpu: &Engine,
+        members: usize,
+        inputs: &[Vec<f32>],
+        lens: &[usize],
+        record: impl Fn(&mut Program, &[View]) -> Result<()>,
+    ) {
+        let ours = run(gpu, members, inputs, lens, &record).await;
+        let twin = run(&Engine::Cpu, members, inputs, lens, &record).await;
+        for (i, (a, b)) in ours.iter().zip(&twin).enumerate() {
+            let error = relative_error(a, b);
+            if !(error <= TOLERANCE) {
+                self.0.push(format!("{case}: buffer {i} differs by {error:.2e}"));
+            }
+        }
+    }
+}
+
+impl Drop for Failures {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert!(self.0.is_empty(), "\n{}", self.0.join("\n"));
+        }
+    }
+}
+
+pub fn bits(words: &[u32]) -> Vec<f32> {
+    words.iter().map(|&w| f32::from_bits(w)).collect()
+}
+
+pub async fn matmul_on_odd_shapes(gpu: &Engine) {
+    let mut failures = Failures::default();
+    let tiles = [Tile::REFERENCE, Tile::default()];
+    for (case, &m) in ODD.iter().enumerate() {
+        for (j, &n) in ODD.iter().enumerate() {
+            let k = ODD[(case + 2 * j + 1) % ODD.len()];
+            for layout in [Layout::Nn, Layout::Nt, Layout::Tn] {
+                let inputs = [
+                    random(1, 2 * m * k),
+                    random(2, 2 * k * n),
+                    random(3, 2 * n),
+                    random(4, 2 * m * n),
+                ];
+                let lens = [m * k, k * n, n, m * n];
+                for tile in tiles {
+                    failures
+                        .compare(
+                            format!("{layout:?} {m}×{n}×{k} {tile:?}"),
+                            gpu,
+                            2,
+                            &inputs,
+                            &lens,
+                            |p, v| {
+                                Matmul::new(layout, v[0], v[1], v[3], [m, n, k])
+                                    .bias(v[2])
+                                    .keep(Keep::All)
+                                    .activation(Activation::Silu)
+                                    .record_with(p, tile)
+                            },
+                        )
+                        .await;
+                }
+            }
+        }
+    }
+}
+
+pub async fn row_stages_on_odd_shapes(gpu: &Engine) {
+    let mut failures = Failures::default();
+    for rows in ODD {
+        for cols in ODD {
+            let len = rows * cols;
+            let shape = [rows, cols];
+            let x = random(1, 2 * len);
+            let y = random(2, 2 * len);
+            let case = |name: &str| format!("{name} {rows}×{cols}");
+            failures
+                .compare(
+                    case("column_sums"),
+                    gpu,
+                    2,
+                    std::slice::from_ref(&x),
+                    &[len, cols],
+                    |p, v| column_sums::record(p, v[0], v[1], shape, 0.5),
+                )
+                .await;
+            failures
+                .compare(
+                    case("axpby"),
+                    gpu,
+                    2,
+                    &[x.clone(), y.clone()],
+                    &[len, len, len],
+                    |p, v| axpby::record(p, [v[0], v[1], v[2]], [0.6, -0.8], len),
+                )
+                .await;
+            failures
+                .compare(
+                    case("row_compare"),
+                    gpu,
+                    2,
+                    &[x.clone(), y.clone()],
+                    &[len, len, 4 * rows],
+                    |p, v| row_compare::record(p, [v[0], v[1], v[2]], shape),
+                )
+                .await;
+            let picks: Vec<u32> = (0..2 * rows).map(|i| ((7 * i + 3) % rows) as u32).collect();
+            let inputs = [x.clone(), y.clone(), bits(&picks)];
+            failures
+                .compare(
+                    case("row_compare picked"),
+                    gpu,
+                    2,
+                    &inputs,
+                    &[len, len, 2 * rows, 4 * rows],
+                    |p, v| {
+                        row_compare::record_picked(p, [v[0], v[1], v[2], v[3]], [rows, cols, rows])
+                    },
+                )
+                .await;
+            failures
+                .compare(
+                    case("divide_rows"),
+                    gpu,
+                    2,
+                    &[random(7, 4 * rows), x.clone()],
+                    &[4 * rows, len],
+                    |p, v| divide_rows::record(p, v[0].at(1), 4, v[1], shape),
+                )
+                .await;
+            let lambda: Vec<f32> = random(3, cols).iter().map(|v| v.max(0.0)).collect();
+            let sigma: Vec<f32> = random(4, rows).iter().map(|v| v.exp()).collect();
+            failures
+                .compare(
+                    case("shrink"),
+                    gpu,
+                    2,
+                    &[lambda, sigma.clone(), x.clone()],
+                    &[cols, rows, len],
+                    |p, v| shrink::record(p, v[0], Sigma::per_row(v[1]), v[2], shape),
+                )
+                .await;
+            let clock = bits(&noise::clock(0x1234_5678_9abc, 5));
+            failures
+                .compare(
+                    case("noise"),
+                    gpu,
+                    2,
+                    &[clock, sigma, x.clone()],
+                    &[4, rows, len, len],
+                    |p, v| {
+                        noise::record(
+                            p,
+                            v[0],
+                            Stream::Test,
+                            Sigma::per_row(v[1]),
+                            Some(v[2]),
+                            v[3],
+                            shape,
+                        )
+                    },
+                )
+                .await;
+            let sigmas = vec![1.5, 0.5];
+            let inputs = [sigmas, x.clone(), y.clone(), random(5, len), random(6, len)];
+            failures
+                .compare(
+                    case("ode_step"),
+                    gpu,
+                    2,
+                    &inputs,
+                    &[2, len, len, len, len, len, len],
+                    |p, v| {
+                        ode_step::record_euler(p, v[0], [v[1], v[2], v[5]], len)?;
+                        ode_step::record_heun(p, v[0], [v[1], v[2], v[3], v[4], v[6]], len)
+                    },
+                )
+                .await;
+        }
+    }
+}
+
+/// Two members with different training sets, over several tiles, at noise levels where a plain
+/// softmax would underflow.
+pub async fn tiles_over_training_images_on_odd_shapes(gpu: &Engine) {
+    let mut failures = Failures::default();
+    for rows in ODD {
+        for n in ODD {
+            for sigma in [0.002_f32, 0.3, 80.0] {
+                let width = 63.min(n);
+                let products = random(1, rows * n);
+                let norms: Vec<f32> = random(2, n).iter().map(|v| 1.0 + v * v).collect();
+                let end = n as u32;
+                let range = bits(&[0, end, n as u32 / 2, end]);
+                let lens = [n, 1, 2, rows * n, softmax_tile::STATE * rows, 2 * rows, 2 * rows];
+                let inputs = [norms, vec![sigma], range, products];
+                let case = format!("tiles {rows}×{n} σ={sigma}");
+                failures
+                    .compare(case, gpu, 2, &inputs, &lens, |p, v| {
+                        let [norms, sigma, range, s, state, best, index] =
+                            [v[0], v[1], v[2], v[3], v[4], v[5], v[6]];
+                        for first in (0..n).step_by(width) {
+                            let cols = width.min(n - first);
+                            let tile = softmax_tile::Tile { rows, cols, first };
+                            let (norms, s) = (norms.at(first), s.at(rows * first));
+                            nearest_tile::record(p, tile, [norms, range, s, best, index])?;
+                            softmax_tile::record(
+                                p,
+                                tile,
+                                Sigma::shared(sigma),
+                                [norms, range, s, state],
+                            )?;
+                        }
+                        Ok(())
+                    })
+                    .await;
+            }
+        }
+    }
+}
+
+pub async fn philox_is_bit_exact(gpu: &Engine) {
+    let mut input: Vec<u32> =
+        KNOWN_ANSWERS.iter().flat_map(|(c, k, _)| c.iter().chain(k).copied()).collect();
+    input.extend((0..6 * 997_u32).map(|i| i.wrapping_mul(0x9E37_79B9)));
+    let count = input.len() / 6;
+    let lens = [6 * count, 4 * count];
+    let words = async |engine| {
+        let out = run(engine, 1, &[bits(&input)], &lens, |p, v| {
+            philox_words::record(p, v[0], v[1], count)
+        })
+        .await;
+        out[1].iter().map(|v| v.to_bits()).collect::<Vec<_>>()
+    };
+    let (ours, twin) = (words(gpu).await, words(&Engine::Cpu).await);
+    assert_eq!(ours, twin);
+    let expected: Vec<u32> = KNOWN_ANSWERS.iter().flat_map(|(_, _, words)| *words).collect();
+    assert_eq!(ours[..expected.len()], expected);
+}

@@ -1,0 +1,132 @@
+//! Every shader parses, is valid WGSL, and declares what its Rust twin says: the same parameters, the
+//! same bindings in the same order, the same name.
+#![cfg(not(target_arch = "wasm32"))]
+
+use std::collections::BTreeSet;
+
+use hidden_gaussian::compute::{Access, Kernel};
+use hidden_gaussian::kernels;
+use naga::{AddressSpace, Module, ScalarKind, StorageAccess, TypeInner};
+
+/// Constants that Rust puts in front of a kernel; any valid choice will do here.
+fn constants(kernel: &Kernel) -> Vec<(&'static str, u32)> {
+    let names: &[_] = match kernel.name {
+        "matmul" => &["LAYOUT", "ROWS", "COLS", "THREADS_X", "THREADS_Y"],
+        "conv" => &["ADJOINT", "ROWS", "COLS", "THREADS_X", "THREADS_Y"],
+        "conv_weight_backward" => &["ROWS", "COLS"],
+        _ => &[],
+    };
+    names.iter().map(|name| (*name, 2)).collect()
+}
+
+fn parse(kernel: &Kernel) -> Module {
+    let source = kernel.source(&constants(kernel));
+    let module = naga::front::wgsl::parse_str(&source)
+        .unwrap_or_else(|error| panic!("{}", error.emit_to_string_with_path(&source, kernel.name)));
+    let mut validator = naga::valid::Validator::new(
+        naga::valid::ValidationFlags::all(),
+        naga::valid::Capabilities::empty(),
+    );
+    validator
+        .validate(&module)
+        .unwrap_or_else(|error| panic!("{}", error.emit_to_string_with_path(&source, kernel.name)));
+    module
+}
+
+#[test]
+fn shaders_are_valid() {
+    for kernel in kernels::ALL {
+        let module = parse(kernel);
+        let entry = &module.entry_points[0];
+        assert_eq!(entry.name, "main", "{}", kernel.name);
+        let threads: u32 = entry.workgroup_size.iter().product();
+        assert!(threads <= 256, "{}: {threads} threads to a workgroup", kernel.name);
+    }
+}
+
+#[test]
+fn parameters_match() {
+    for kernel in kernels::ALL {
+        let module = parse(kernel);
+        let (_, params) = module
+            .types
+            .iter()
+            .find(|(_, ty)| ty.name.as_deref() == Some("Params"))
+            .unwrap_or_else(|| panic!("{} has no struct Params", kernel.name));
+        let TypeInner::Struct { members, .. } = &params.inner else { panic!("{}", kernel.name) };
+        let declared: Vec<_> = members
+            .iter()
+            .map(|member| {
+                let TypeInner::Scalar(scalar) = module.types[member.ty].inner else {
+                    panic!("{}: parameters are scalars", kernel.name)
+                };
+                let ty = if scalar.kind == ScalarKind::Float { "f32" } else { "u32" };
+                (member.name.as_deref().unwrap_or_default().to_owned(), ty, member.offset)
+            })
+            .collect();
+        let expected: Vec<_> = kernel
+            .params
+            .iter()
+            .enumerate()
+            .map(|(i, (name, ty))| ((*name).to_owned(), *ty, 4 * i as u32))
+            .collect();
+        assert_eq!(declared, expected, "{}", kernel.name);
+    }
+}
+
+#[test]
+fn bindings_match() {
+    for kernel in kernels::ALL {
+        let module = parse(kernel);
+        let mut declared: Vec<_> = module
+            .global_variables
+            .iter()
+            .filter_map(|(_, variable)| {
+                let binding = variable.binding.as_ref()?;
+                assert_eq!(binding.group, 0, "{}", kernel.name);
+                let access = match variable.space {
+                    AddressSpace::Storage { access } if access.contains(StorageAccess::STORE) => {
+                        Some(Access::Write)
+                    }
+                    AddressSpace::Storage { .. } => Some(Access::Read),
+                    _ => None,
+                };
+                Some((binding.binding, variable.name.clone().unwrap_or_default(), access))
+            })
+            .collect();
+        declared.sort_by_key(|(binding, ..)| *binding);
+        let mut expected = vec![(0, "views".to_owned(), None), (1, "p".to_owned(), None)];
+        expected.extend(
+            kernel
+                .bindings
+                .iter()
+                .zip(2..)
+                .map(|((name, access), i)| (i, (*name).to_owned(), Some(*access))),
+        );
+        assert_eq!(declared, expected, "{}", kernel.name);
+    }
+}
+
+/// Every file in `shaders/` belongs to a kernel of the same name, and every kernel is in the list.
+#[test]
+fn names_match() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let stems = |folder: &str, ending: &str| -> BTreeSet<String> {
+        let files = std::fs::read_dir(format!("{root}/{folder}")).unwrap();
+        files
+            .filter_map(|file| {
+                file.unwrap()
+                    .file_name()
+                    .into_string()
+                    .unwrap()
+                    .strip_suffix(ending)
+                    .map(str::to_owned)
+            })
+            .filter(|stem| stem != "mod")
+            .collect()
+    };
+    let kernels: BTreeSet<String> =
+        kernels::ALL.iter().map(|kernel| kernel.name.to_owned()).collect();
+    assert_eq!(stems("shaders", ".wgsl"), kernels);
+    assert_eq!(stems("src/kernels", ".rs"), kernels);
+}
