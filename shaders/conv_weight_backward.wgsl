@@ -50,6 +50,10 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         for (var j = 0u; j < COLS && col + j < n; j++) {
             out[part + p.bias + col + j] = bias[j];
         }
+        // What lies between weights and bias is no parameter, and has no gradient.
+        for (var gap = 9u * m * n; gap < p.bias; gap++) {
+            out[part + gap] = 0.0;
+        }
     }
     if tap >= 9u {
         return;

@@ -197,6 +197,8 @@ impl Work<'_> {
                 bias.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
             }
             store(&mut out[p.bias as usize + first..][..cols], &bias);
+            // What lies between weights and bias is no parameter, and has no gradient.
+            out[TAPS * m * n..p.bias as usize].fill(0.0);
             let tiles = m.div_ceil(TILE_ROWS);
             for tile in 0..tiles {
                 // Tiles of almost equal heights: a short last one would leave the multipliers idle.

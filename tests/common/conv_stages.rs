@@ -59,7 +59,7 @@ pub async fn image_stages_on_odd_shapes(gpu: &Engine) {
     let mut failures = Failures::default();
     for (i, channels) in CHANNELS.into_iter().enumerate() {
         for images in BATCHES {
-            let pixels = SIDES[i] * SIDES[(i + 1) % 4];
+            let pixels = SIDES[(i + 1) % 4] * SIDES[(i + 2) % 4];
             let count = if channels == 16 { 4 } else { 1 };
             let groups = Groups { images, pixels, channels, groups: count };
             let (len, stride) = (groups.len(), 2 * channels + 5);
