@@ -366,7 +366,9 @@ impl Work<'_> {
             for (tap, panel) in panel.chunks_exact_mut(k).enumerate() {
                 for j in 0..cols {
                     let weights = &self.parameters[(tap * n + first + j) * k..][..k];
-                    panel.iter_mut().zip(weights).for_each(|(row, weight)| row[j] = *weight);
+                    for c in 0..k {
+                        panel[c][j] = weights[c];
+                    }
                 }
             }
         } else {
@@ -395,7 +397,9 @@ impl Work<'_> {
                             for (i, sums) in sums.iter_mut().enumerate() {
                                 let at = ((begin + i) * pixels + pixel) * add_stride + first;
                                 let add: [f32; N] = load(&self.addend[at..][..cols]);
-                                sums.iter_mut().zip(add).for_each(|(sum, add)| *sum += add);
+                                for j in 0..N {
+                                    sums[j] += add[j];
+                                }
                             }
                         }
                         multiply::<$rows, N, FMA>(&mut sums, links, source, image, panel, k);
@@ -432,7 +436,10 @@ fn multiply<const R: usize, const N: usize, const FMA: bool>(
     let mut local = *sums;
     for &(tap, pixel) in links {
         let weights = &panel[tap * k..][..k];
-        let rows: [&[f32]; R] = std::array::from_fn(|i| &source[i * image + pixel..][..k]);
+        let mut rows = [&source[..0]; R];
+        for i in 0..R {
+            rows[i] = &source[i * image + pixel..][..k];
+        }
         for c in 0..k {
             for i in 0..R {
                 let value = rows[i][c];

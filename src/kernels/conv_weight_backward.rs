@@ -194,7 +194,9 @@ impl Work<'_> {
             let pixels = images * (p.output_height * p.output_width) as usize;
             for row in d_out.chunks(p.output_stride as usize).take(pixels) {
                 let row: [f32; N] = load(row);
-                bias.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+                for j in 0..N {
+                    bias[j] += row[j];
+                }
             }
             store(&mut out[p.bias as usize + first..][..cols], &bias);
             // What lies between weights and bias is no parameter, and has no gradient.
@@ -214,7 +216,13 @@ impl Work<'_> {
                             for image in 0..images {
                                 let x = &x[image * input_image..];
                                 let d_out = &d_out[image * output_image..];
-                                multiply::<$rows, N, FMA>(&mut sums, pairs, x, d_out);
+                                // The last pixel has nothing behind it to read instead of its
+                                // missing channels.
+                                if cols == N {
+                                    multiply::<$rows, N, true, FMA>(&mut sums, pairs, x, d_out);
+                                } else {
+                                    multiply::<$rows, N, false, FMA>(&mut sums, pairs, x, d_out);
+                                }
                             }
                             for (i, sums) in sums.iter().enumerate() {
                                 let at = (tap * m + top + i) * n + first;
@@ -238,7 +246,7 @@ impl Work<'_> {
 
 /// Adds to `sums` the products of the pairs: row `i` is of input channel `i`.
 #[inline(always)]
-fn multiply<const R: usize, const N: usize, const FMA: bool>(
+fn multiply<const R: usize, const N: usize, const FULL: bool, const FMA: bool>(
     sums: &mut [[f32; N]; R],
     pairs: &[(usize, usize)],
     x: &[f32],
@@ -249,7 +257,8 @@ fn multiply<const R: usize, const N: usize, const FMA: bool>(
     for &(input, output) in pairs {
         let x = &x[input..][..R];
         // Past the last channel this reads the next pixel; those columns are never stored.
-        let d_out: [f32; N] = load(&d_out[output..]);
+        let d_out = &d_out[output..];
+        let d_out: [f32; N] = load(if FULL { &d_out[..N] } else { d_out });
         for i in 0..R {
             for j in 0..N {
                 local[i][j] = mul_add::<FMA>(x[i], d_out[j], local[i][j]);

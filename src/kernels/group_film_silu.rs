@@ -138,6 +138,27 @@ impl Affines<'_> {
         }
         block
     }
+
+    /// The activation's arguments for one image.
+    #[inline(always)]
+    pub(super) fn apply<const LANES: usize>(&self, image: usize, x: &[f32], out: &mut [f32]) {
+        if self.moments.is_none() && self.film.is_none() {
+            out.copy_from_slice(x);
+            return;
+        }
+        for first in (0..self.channels).step_by(LANES) {
+            let cols = LANES.min(self.channels - first);
+            let block = self.block::<LANES>(image, first, cols);
+            for at in (first..x.len()).step_by(self.channels) {
+                let mut values: [f32; LANES] = load(&x[at..][..cols]);
+                for j in 0..LANES {
+                    let n = (values[j] - block.mean[j]) * block.inverse[j];
+                    values[j] = n * block.gain[j] + block.shift[j];
+                }
+                store(&mut out[at..][..cols], &values);
+            }
+        }
+    }
 }
 
 struct Work<'a> {
@@ -151,21 +172,12 @@ impl Vectorized for Work<'_> {
     #[inline(always)]
     fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(self) {
         let Self { x, out, pixels, affines } = self;
-        let channels = affines.channels;
-        let images = x.chunks_exact(pixels * channels).zip(out.chunks_exact_mut(pixels * channels));
-        for (image, (x, out)) in images.enumerate() {
-            for first in (0..channels).step_by(LANES) {
-                let cols = LANES.min(channels - first);
-                let block = affines.block::<LANES>(image, first, cols);
-                let rows = x.chunks_exact(channels).zip(out.chunks_exact_mut(channels));
-                for (x, out) in rows {
-                    let mut values: [f32; LANES] = load(&x[first..][..cols]);
-                    for (j, value) in values.iter_mut().enumerate() {
-                        let n = (*value - block.mean[j]) * block.inverse[j];
-                        *value = silu(n * block.gain[j] + block.shift[j]);
-                    }
-                    store(&mut out[first..][..cols], &values);
-                }
+        let len = pixels * affines.channels;
+        for (image, out) in out.chunks_exact_mut(len).enumerate() {
+            affines.apply::<LANES>(image, &x[image * len..][..len], out);
+            // A plain loop over the image, still in the cache, is what the compiler vectorizes.
+            for value in out {
+                *value = silu(*value);
             }
         }
     }

@@ -2,6 +2,8 @@
 //! moments were constants, which is all of it without a normalization;
 //! [`group_norm_backward`](super::group_norm_backward) adds the rest.
 
+use std::cell::Cell;
+
 use super::group_film_silu::{Affine, Affines};
 use super::group_moments::Groups;
 use super::silu::slope;
@@ -83,7 +85,15 @@ fn cpu(call: &mut Call<'_>) {
         film: (p.has_film == 1).then_some((film, p.film_stride as usize)),
     };
     let (d_film, d_x) = (call.write(4), call.write(5));
-    simd::run(Work { p, x, affines, d_out, d_film, d_x });
+    let mut scratch = SCRATCH.take();
+    scratch.resize((p.pixels * p.channels) as usize, 0.0);
+    simd::run(Work { p, x, affines, d_out, d_film, d_x, scratch: &mut scratch });
+    SCRATCH.set(scratch);
+}
+
+thread_local! {
+    /// The gradient of one image before the activation, kept so that running allocates nothing.
+    static SCRATCH: Cell<Vec<f32>> = Cell::default();
 }
 
 struct Work<'a> {
@@ -93,33 +103,39 @@ struct Work<'a> {
     d_out: &'a [f32],
     d_film: &'a mut [f32],
     d_x: &'a mut [f32],
+    scratch: &'a mut [f32],
 }
 
 impl Vectorized for Work<'_> {
     #[inline(always)]
     fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(self) {
-        let Self { p, x, affines, d_out, d_film, d_x } = self;
+        let Self { p, x, affines, d_out, d_film, d_x, scratch } = self;
         let channels = affines.channels;
-        let len = p.pixels as usize * channels;
-        let images = x.chunks_exact(len).zip(d_out.chunks_exact(len));
-        for (image, ((x, d_out), d_x)) in images.zip(d_x.chunks_exact_mut(len)).enumerate() {
+        let len = scratch.len();
+        for image in 0..p.images as usize {
+            let x = &x[image * len..][..len];
+            let d_out = &d_out[image * len..][..len];
+            let d_x = &mut d_x[image * len..][..len];
             let d_film = &mut d_film[image * p.d_film_stride as usize..][..2 * channels];
+            affines.apply::<LANES>(image, x, scratch);
+            // A plain loop over the image, still in the cache, is what the compiler vectorizes.
+            for (d, d_out) in scratch.iter_mut().zip(d_out) {
+                *d = d_out * slope(*d);
+            }
             for first in (0..channels).step_by(LANES) {
                 let cols = LANES.min(channels - first);
                 let block = affines.block::<LANES>(image, first, cols);
                 let (mut d_gain, mut d_shift) = ([0.0; LANES], [0.0; LANES]);
-                let rows = x.chunks_exact(channels).zip(d_out.chunks_exact(channels));
-                for ((x, d_out), d_x) in rows.zip(d_x.chunks_exact_mut(channels)) {
-                    let x: [f32; LANES] = load(&x[first..][..cols]);
-                    let d_out: [f32; LANES] = load(&d_out[first..][..cols]);
-                    let d_x = &mut d_x[first..][..cols];
+                for at in (first..len).step_by(channels) {
+                    let x: [f32; LANES] = load(&x[at..][..cols]);
+                    let d: [f32; LANES] = load(&scratch[at..][..cols]);
+                    let d_x = &mut d_x[at..][..cols];
                     let mut sum = if p.keep == 1 { load(d_x) } else { [0.0; LANES] };
                     for j in 0..LANES {
                         let n = (x[j] - block.mean[j]) * block.inverse[j];
-                        let d = d_out[j] * slope(n * block.gain[j] + block.shift[j]);
-                        d_gain[j] += d * n;
-                        d_shift[j] += d;
-                        sum[j] += d * block.gain[j] * block.inverse[j];
+                        d_gain[j] += d[j] * n;
+                        d_shift[j] += d[j];
+                        sum[j] += d[j] * (block.gain[j] * block.inverse[j]);
                     }
                     store(d_x, &sum);
                 }
