@@ -12,7 +12,7 @@ use naga::{AddressSpace, Module, ScalarKind, StorageAccess, TypeInner};
 fn constants(kernel: &Kernel) -> Vec<(&'static str, u32)> {
     let names: &[_] = match kernel.name {
         "matmul" => &["LAYOUT", "ROWS", "COLS", "THREADS_X", "THREADS_Y"],
-        "conv" => &["ADJOINT", "ROWS", "COLS", "THREADS_X", "THREADS_Y"],
+        "conv" => &["ADJOINT", "ROWS", "COLS", "STEP", "THREADS_X", "THREADS_Y"],
         "conv_weight_backward" => &["ROWS", "COLS"],
         _ => &[],
     };

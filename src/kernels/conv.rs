@@ -13,6 +13,7 @@
 
 use std::cell::Cell;
 
+use super::matmul::Tile;
 use super::{Call, VIEWS, params};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -181,7 +182,8 @@ impl Conv {
             bias: self.bias() as u32,
             adjoint: direction as u32,
         };
-        let tile = program.profile().tile;
+        let tile = register_tile(program);
+        let step = if source_channels.is_multiple_of(4) { 4 } else { 1 };
         let pixels = target_size[0] * target_size[1];
         let bindings = [
             source.bind(self.batch * source_size[0] * source_size[1], source_channels),
@@ -197,6 +199,7 @@ impl Conv {
                 ("ADJOINT", direction as u32),
                 ("ROWS", tile.rows),
                 ("COLS", tile.cols),
+                ("STEP", step),
                 ("THREADS_X", tile.threads_x),
                 ("THREADS_Y", tile.threads_y),
             ],
@@ -208,6 +211,13 @@ impl Conv {
             ],
         )
     }
+}
+
+/// The engine's matrix multiply tile, as far as the shaders have it: 4 or 8 rows and columns.
+pub(super) fn register_tile(program: &Program) -> Tile {
+    let tile = program.profile().tile;
+    let side = |elements: u32| if elements < 8 { 4 } else { 8 };
+    Tile { rows: side(tile.rows), cols: side(tile.cols), ..tile }
 }
 
 /// Which way a stage goes.
@@ -353,6 +363,7 @@ const TILE_ROWS: usize = 6;
 impl Work<'_> {
     /// Target channels `first .. first + N`.
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "indices name lanes, as in the shader")]
     fn columns<const N: usize, const FMA: bool>(&mut self, first: usize) {
         let p = &self.p;
         let (k, n) = (p.source_channels as usize, p.target_channels as usize);
@@ -424,6 +435,7 @@ impl Work<'_> {
 
 /// Adds to `sums` what the links bring: row `i` is of image `i`.
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "indices name lanes, as in the shader")]
 fn multiply<const R: usize, const N: usize, const FMA: bool>(
     sums: &mut [[f32; N]; R],
     links: &[(usize, usize)],

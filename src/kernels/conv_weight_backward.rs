@@ -88,7 +88,7 @@ pub fn record(
         d_out.bind(conv.output_pixels(), output_channels),
         (if parts > 1 { scratch } else { out }, parts * parameters),
     ];
-    let tile = program.profile().tile;
+    let tile = conv::register_tile(program);
     let columns = output_channels.div_ceil(tile.cols as usize);
     let rows = input_channels.div_ceil(tile.rows as usize);
     let workgroups = [(columns * (TAPS * rows + 1)).div_ceil(THREADS), parts];
@@ -246,6 +246,7 @@ impl Work<'_> {
 
 /// Adds to `sums` the products of the pairs: row `i` is of input channel `i`.
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "indices name lanes, as in the shader")]
 fn multiply<const R: usize, const N: usize, const FULL: bool, const FMA: bool>(
     sums: &mut [[f32; N]; R],
     pairs: &[(usize, usize)],

@@ -141,6 +141,7 @@ impl Affines<'_> {
 
     /// The activation's arguments for one image.
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "indices name lanes, as in the shader")]
     pub(super) fn apply<const LANES: usize>(&self, image: usize, x: &[f32], out: &mut [f32]) {
         if self.moments.is_none() && self.film.is_none() {
             out.copy_from_slice(x);

@@ -145,7 +145,7 @@ impl UNet {
     /// A network for images of `shape` with `width` channels at the finest of `levels` resolutions.
     pub fn new(shape: Shape, width: usize, levels: usize, norm: Norm) -> Result<Self> {
         let Shape { height, width: image_width, channels } = shape;
-        if width == 0 || levels < 2 || levels > 8 {
+        if width == 0 || !(2..=8).contains(&levels) {
             return Err(Error::bad_input(
                 format!("No U-Net has {width} channels at {levels} resolutions"),
                 "Ask for at least one channel and for two to eight resolutions",
