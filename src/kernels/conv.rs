@@ -435,7 +435,6 @@ impl Work<'_> {
 
 /// Adds to `sums` what the links bring: row `i` is of image `i`.
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "indices name lanes, as in the shader")]
 fn multiply<const R: usize, const N: usize, const FMA: bool>(
     sums: &mut [[f32; N]; R],
     links: &[(usize, usize)],

@@ -246,7 +246,6 @@ impl Work<'_> {
 
 /// Adds to `sums` the products of the pairs: row `i` is of input channel `i`.
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "indices name lanes, as in the shader")]
 fn multiply<const R: usize, const N: usize, const FULL: bool, const FMA: bool>(
     sums: &mut [[f32; N]; R],
     pairs: &[(usize, usize)],
