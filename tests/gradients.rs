@@ -4,6 +4,7 @@
 //! gradient of a tensor; the tolerance of 1e-2 catches a wrong sign, a missing term, a missing
 //! factor and a transposed weight.
 #![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 

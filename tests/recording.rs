@@ -1,5 +1,6 @@
 //! Recording refuses what could not run, and says why; uploads do too. Nothing panics.
 #![cfg(not(target_arch = "wasm32"))]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 

@@ -1,31 +1,19 @@
 //! Training on the CPU engine: what it converges to, and what it must not do.
 #![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
-mod training_cases;
 
-use common::random;
+use common::{native, random, run, stages, training};
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::denoiser::{Denoiser, Gaussian, TrainingSets};
-use hidden_gaussian::kernels::Sigma;
+use hidden_gaussian::kernels::pace::{PACE, Schedule, TRAINING_CLOCK};
+use hidden_gaussian::kernels::{Sigma, adam, batch_draw, noise, pace};
 use hidden_gaussian::model::Architecture;
 use hidden_gaussian::train::{Checkpoint, Config, Plan, Session};
 use pollster::block_on;
 
-#[test]
-fn resuming_is_bit_exact() {
-    training_cases::resuming_is_bit_exact(&Engine::Cpu);
-}
-
-#[test]
-fn members_do_not_leak() {
-    training_cases::members_do_not_leak(&Engine::Cpu);
-}
-
-#[test]
-fn divergence_stays_with_its_member() {
-    training_cases::divergence_stays_with_its_member(&Engine::Cpu);
-}
+common::tests_of!(training, native, Some(Engine::Cpu));
 
 /// Trains as `config` says and returns what the network and `other` then make of noisy images:
 /// `denoise(images, σ)`.
@@ -118,13 +106,108 @@ fn one_image_is_returned() {
         let expected: Vec<f32> = (0..50).flat_map(|_| image.clone()).collect();
         let error = distance(&ours, &expected);
         println!("σ = {sigma}: {error:.4}");
-        assert!(error < 0.1 * sigma.min(0.5) as f64, "σ = {sigma}: {error}");
+        assert!(error < f64::from(0.1 * sigma.min(0.5)), "σ = {sigma}: {error}");
     }
+}
+
+/// Learning rate, moving average and clipping at chosen steps, against the formulas in f64.
+#[test]
+fn the_pace_follows_its_formulas() {
+    let schedule = Schedule {
+        rate: 4e-3,
+        floor: 0.02,
+        warm_up: 100,
+        total: 2000,
+        clip: 0.5,
+        blow_up: 1e3,
+        ema_limit: 0.99,
+    };
+    for step in [0_u32, 1, 50, 99, 100, 1000, 1999, 5000] {
+        let mut clock = [0; TRAINING_CLOCK];
+        clock[2] = step;
+        let inputs = [vec![9.0, 16.0], vec![0.25, 0.5], stages::bits(&clock)];
+        let out = block_on(run(&Engine::Cpu, 1, &inputs, &[2, 2, TRAINING_CLOCK, PACE], |p, v| {
+            pace::record(p, schedule, [v[0], v[1], v[2], v[3]], [2, 2])
+        }));
+        let t = f64::from(step);
+        let fall = 0.98 * (std::f64::consts::FRAC_PI_2 * (t / 2000.0).min(1.0)).cos() + 0.02;
+        let rate = 4e-3 * ((t + 1.0) / 100.0).min(1.0) * fall;
+        let expected = [
+            1.0,
+            rate / (1.0 - 0.9_f64.powf(t + 1.0)),
+            1.0 / (1.0 - 0.99_f64.powf(t + 1.0)),
+            0.1,
+            1.0 - ((1.0 + t) / (10.0 + t)).min(0.99),
+        ];
+        for (ours, expected) in out[3].iter().zip(expected) {
+            let error = f64::from(*ours) - expected;
+            assert!(error.abs() <= 2e-5 * expected, "step {step}: {ours} {expected}");
+        }
+        let clock: Vec<u32> = out[2].iter().map(|v| v.to_bits()).collect();
+        assert_eq!(clock[2..4], [step + 1, 0]);
+        let told = [clock[4], clock[6], clock[7]].map(f32::from_bits);
+        assert_eq!((told, clock[5]), ([0.75, 0.75, 5.0], 1));
+    }
+}
+
+/// Three updates against Adam in f64.
+#[test]
+fn the_update_is_adam() {
+    let len = 37;
+    let (beta1, beta2) = (0.9_f64, 0.99_f64);
+    let mut inputs: Vec<Vec<f32>> = [0; 6].map(|_| vec![0.0; len]).into();
+    inputs[2] = random(1, len);
+    inputs[5] = random(1, len);
+    let mut expected: Vec<[f64; 4]> =
+        inputs[2].iter().map(|&w| [w.into(), 0.0, 0.0, w.into()]).collect();
+    for t in 1..=3 {
+        let (rate, scale, share) = (0.01_f64, 0.5_f64, 0.1_f64);
+        let corrections = [1.0 - beta1.powi(t), 1.0 - beta2.powi(t)];
+        inputs[0] = [1.0, rate / corrections[0], 1.0 / corrections[1], scale, share]
+            .map(|v| v as f32)
+            .into();
+        inputs[1] = random(1 + t as u32, len);
+        inputs =
+            block_on(run(&Engine::Cpu, 1, &inputs, &[PACE, len, len, len, len, len], |p, v| {
+                adam::record(p, [v[0], v[1], v[2], v[3], v[4], v[5]], len)
+            }));
+        for ([w, m, v, average], g) in expected.iter_mut().zip(&inputs[1]) {
+            let g = scale * f64::from(*g);
+            *m = beta1 * *m + (1.0 - beta1) * g;
+            *v = beta2 * *v + (1.0 - beta2) * g * g;
+            *w -= rate * (*m / corrections[0]) / ((*v / corrections[1]).sqrt() + 1e-8);
+            *average += share * (*w - *average);
+        }
+    }
+    for (slot, column) in [(2, 0), (3, 1), (4, 2), (5, 3)] {
+        let expected: Vec<f32> = expected.iter().map(|row| row[column] as f32).collect();
+        assert!(common::relative_error(&inputs[slot], &expected) < 1e-5, "binding {slot}");
+    }
+}
+
+/// Images from all of the training set and from nowhere else; noise levels of the asked spread.
+#[test]
+fn batches_are_drawn_as_asked() {
+    let rows = 20_000;
+    let inputs = [stages::bits(&noise::clock(3, 7)), stages::bits(&[5, 12])];
+    let out = block_on(run(&Engine::Cpu, 1, &inputs, &[4, 2, rows, rows], |p, v| {
+        batch_draw::record(p, [v[0], v[1], v[2], v[3]], [-0.6, 1.2], rows)
+    }));
+    let mut counts = [0; 20];
+    out[2].iter().for_each(|index| counts[index.to_bits() as usize] += 1);
+    for (image, count) in counts.iter().enumerate() {
+        let expected = if (5..12).contains(&image) { rows / 7 } else { 0 };
+        assert!(expected.abs_diff(*count) < 200, "{counts:?}");
+    }
+    let logs: Vec<f64> = out[3].iter().map(|sigma| f64::from(*sigma).ln()).collect();
+    let mean = logs.iter().sum::<f64>() / rows as f64;
+    let variance = logs.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / rows as f64;
+    assert!((mean + 0.6).abs() < 0.03 && (variance.sqrt() - 1.2).abs() < 0.03, "{mean} {variance}");
 }
 
 #[test]
 fn bad_configurations_are_refused() {
-    let (good, sets) = training_cases::odd();
+    let (good, sets) = training::odd();
     let bad = [
         Config { batch: 0, ..good.clone() },
         Config { rate: f32::NAN, ..good.clone() },
@@ -141,8 +224,8 @@ fn bad_configurations_are_refused() {
 
 #[test]
 fn bad_checkpoints_are_refused() {
-    let (config, sets) = training_cases::odd();
-    let mut session = training_cases::session(&Engine::Cpu, &config, &sets);
+    let (config, sets) = training::odd();
+    let mut session = block_on(training::session(&Engine::Cpu, &config, &sets));
     session.step(2).unwrap();
     let good = block_on(session.snapshot()).unwrap();
     let bytes = good.to_bytes().unwrap();
@@ -154,9 +237,9 @@ fn bad_checkpoints_are_refused() {
     long_header[..8].copy_from_slice(&u64::MAX.to_le_bytes());
     assert!(Checkpoint::from_bytes(&long_header).is_err());
     let other = Config { rate: 1e-3, ..config.clone() };
-    let mut other = training_cases::session(&Engine::Cpu, &other, &sets);
+    let mut other = block_on(training::session(&Engine::Cpu, &other, &sets));
     assert!(other.restore(&good).is_err());
     let images: Vec<f32> = sets.pool().iter().map(|v| v + 1.0).collect();
     let others = TrainingSets::new(images, sets.dim(), sets.ranges().to_vec()).unwrap();
-    assert!(training_cases::session(&Engine::Cpu, &config, &others).restore(&good).is_err());
+    assert!(block_on(training::session(&Engine::Cpu, &config, &others)).restore(&good).is_err());
 }

@@ -14,8 +14,8 @@ mod cpu {
 }
 
 mod gpu {
-    use super::{Engine, common};
+    use super::common;
     use common::browser;
-    common::tests_of!(closed_forms, browser, Engine::gpu().await.unwrap());
-    common::tests_of!(stages, browser, Engine::gpu().await.unwrap());
+    common::tests_of!(closed_forms, browser, common::gpu().await);
+    common::tests_of!(stages, browser, common::gpu().await);
 }

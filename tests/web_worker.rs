@@ -11,11 +11,14 @@ mod cpu {
     use super::{Engine, common};
     use common::browser;
     common::tests_of!(closed_forms, browser, Engine::Cpu);
+    common::tests_of!(training, browser, Engine::Cpu);
 }
 
 mod gpu {
-    use super::{Engine, common};
+    use super::common;
     use common::browser;
-    common::tests_of!(closed_forms, browser, Engine::gpu().await.unwrap());
-    common::tests_of!(stages, browser, Engine::gpu().await.unwrap());
+    common::tests_of!(closed_forms, browser, common::gpu().await);
+    common::tests_of!(stages, browser, common::gpu().await);
+    common::tests_of!(training, browser, common::gpu().await);
+    common::tests_of!(training_stages, browser, common::gpu().await);
 }

@@ -89,7 +89,7 @@ impl Gpu {
         let faults = Faults::default();
         let uncaptured = faults.clone();
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
-            uncaptured.report(gpu_error(&error))
+            uncaptured.report(gpu_error(&error));
         }));
         let lost = faults.clone();
         device.set_device_lost_callback(move |_, message| {
@@ -244,10 +244,9 @@ impl GpuProgram {
         let routines =
             program.routines().map(|(name, stages)| routine(gpu, &program, &buffers, name, stages));
         let routines = routines.collect();
-        for scope in [memory.pop().await, validation.pop().await] {
-            if let Some(error) = scope {
-                return Err(gpu_error(&error));
-            }
+        let errors = [memory.pop().await, validation.pop().await];
+        if let Some(error) = errors.iter().flatten().next() {
+            return Err(gpu_error(error));
         }
         Ok(Self { gpu: gpu.clone(), program, buffers, routines })
     }

@@ -37,7 +37,7 @@ pub(super) async fn read(
     let view = staging.get_mapped_range(..).map_err(|error| {
         Error::new(ErrorKind::Gpu, format!("Reading from the GPU failed: {error}"), "Try again")
     })?;
-    let words = bytemuck::pod_collect_to_vec(&*view);
+    let words = bytemuck::pod_collect_to_vec(&view);
     drop(view);
     staging.unmap();
     Ok(words)

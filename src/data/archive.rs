@@ -15,7 +15,7 @@ pub(super) fn gunzip(bytes: &[u8]) -> Result<Vec<u8>> {
     const HEADER_CHECK: u8 = 2;
     let mut file = Bytes(bytes);
     let header = file.take(10)?;
-    let &[0x1f, 0x8b, 8, flags, ..] = header else { return Err(wrong_magic("gzip")) };
+    let &[0x1f, 0x8b, 8, flags, ..] = header else { return Err(wrong_magic("a gzip file")) };
     if flags & EXTRA != 0 {
         let length = file.u16_le()?;
         file.take(length.into())?;

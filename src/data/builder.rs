@@ -181,6 +181,7 @@ impl Resampler {
         let (channels, kept) = (self.source.channels, target.channels);
         let mut row = vec![0.0; self.source.width * channels];
         let mut narrow = vec![0.0; target.width * kept];
+        // A row that lies across the edge of two target rows is read once.
         for taps in self.vertical.chunk_by(|a, b| a.from == b.from) {
             read_row(self.top + taps[0].from, &mut row);
             narrow.fill(0.0);

@@ -58,10 +58,10 @@ fn ends_early(need: u64, have: usize) -> Error {
     )
 }
 
-/// The file does not begin as files of `format` do.
-pub(super) fn wrong_magic(format: &str) -> Error {
+/// The file is not what its name or its place in an archive says.
+pub(super) fn wrong_magic(expected: &str) -> Error {
     Error::bad_input(
-        format!("This is no {format} file, whatever its name says"),
+        format!("The file does not look like {expected}"),
         "Choose an IDX, CIFAR-10, .npy, .npz or zip file, or pictures",
     )
 }

@@ -14,7 +14,7 @@ pub(super) fn looks_like(bytes: &[u8]) -> bool {
 
 pub(super) fn import(name: &str, bytes: &[u8], options: &Options) -> Result<Dataset> {
     if !looks_like(bytes) {
-        return Err(wrong_magic("CIFAR-10"));
+        return Err(wrong_magic("a CIFAR-10 batch"));
     }
     let (records, rest) = bytes.as_chunks::<RECORD>();
     if !rest.is_empty() {

@@ -4,8 +4,8 @@
 //! counter, and it is drawn by plain `f32` arithmetic (no `exp` or `sin` of the platform), so every
 //! machine draws the same bits.
 //!
-//! The spread of the parameters keeps brightness from swamping everything else: at 12×12, 15
-//! principal components hold 90 % of the variance and 46 hold 99 %.
+//! The spread of the parameters keeps brightness from swamping everything else: at 12×12, about 15
+//! principal components hold 90 % of the variance and about 46 hold 99 %.
 
 use super::{About, Dataset, Shape, check_total};
 use crate::{
@@ -223,7 +223,7 @@ fn cos(x: f32) -> f32 {
     let x = x.clamp(-std::f32::consts::PI, std::f32::consts::PI);
     let z = x * x;
     let mut y = 2.087_675_7e-9;
-    for c in [-2.755_731_9e-7, 2.480_158_7e-5, -1.388_888_9e-3, 4.166_666_7e-2, -0.5, 1.0] {
+    for c in [-2.755_732e-7, 2.480_158_7e-5, -1.388_888_9e-3, 4.166_666_8e-2, -0.5, 1.0] {
         y = y * z + c;
     }
     y

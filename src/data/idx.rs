@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 pub(super) fn import(name: &str, bytes: &[u8], options: &Options) -> Result<Dataset> {
     const UNSIGNED_BYTE: u8 = 8;
     let mut file = Bytes(bytes);
-    let &[0, 0, kind, dimensions] = file.take(4)? else { return Err(wrong_magic("IDX")) };
+    let &[0, 0, kind, dimensions] = file.take(4)? else { return Err(wrong_magic("an IDX file")) };
     if kind != UNSIGNED_BYTE {
         return Err(Error::bad_input(
             format!("The IDX file holds values of type {kind}; only bytes (type 8) are read"),

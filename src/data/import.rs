@@ -118,7 +118,7 @@ fn import_plain(name: &str, bytes: &[u8], options: &Options) -> Result<Dataset> 
             "The archive holds another archive",
             "Unpack it once and choose what was in it",
         )),
-        None => Err(wrong_magic("known")),
+        None => Err(wrong_magic("any kind that can be read here")),
     }
 }
 

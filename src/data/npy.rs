@@ -11,7 +11,7 @@ pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 pub(super) fn import(name: &str, bytes: &[u8], options: &Options) -> Result<Dataset> {
     let mut file = Bytes(bytes);
     if file.take(MAGIC.len())? != MAGIC {
-        return Err(wrong_magic(".npy"));
+        return Err(wrong_magic("a .npy file"));
     }
     let version = file.take(2)?[0];
     let length = if version == 1 { file.u16_le()?.into() } else { file.u32_le()? as usize };

@@ -84,8 +84,8 @@ impl TrainingSets {
     /// One member that trains on all of `images`.
     pub fn single(images: impl Into<Arc<[f32]>>, dim: usize) -> Result<Self> {
         let images = images.into();
-        let pool = images.len() / dim.max(1);
-        Self::new(images, dim, vec![0..pool])
+        let all = 0..images.len() / dim.max(1);
+        Self::new(images, dim, vec![all])
     }
 
     /// Numbers in an image.

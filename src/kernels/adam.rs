@@ -59,6 +59,20 @@ fn cpu(call: &mut Call<'_>) {
     }
     let g = call.read(1);
     let (w, m, v, a) = (call.write(2), call.write(3), call.write(4), call.write(5));
+    update(p, [rate, inverse_variance, scale, share], g, w, m, v, a);
+}
+
+/// The update. It is a function because the compiler knows of its arguments, and of no other
+/// slices, that they do not overlap; else it would not vectorize.
+fn update(
+    p: Params,
+    [rate, inverse_variance, scale, share]: [f32; 4],
+    g: &[f32],
+    w: &mut [f32],
+    m: &mut [f32],
+    v: &mut [f32],
+    a: &mut [f32],
+) {
     for ((((w, m), v), a), g) in w.iter_mut().zip(m).zip(v).zip(a).zip(g) {
         let g = scale * g;
         *m = p.beta1 * *m + (1.0 - p.beta1) * g;

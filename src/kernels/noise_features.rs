@@ -40,8 +40,7 @@ fn cpu(call: &mut Call<'_>) {
         let turn = ln(sigma[i * p.sigma_stride as usize]) * (1.0 / 16.0);
         let (cosines, sines) = row.split_at_mut(FREQUENCIES);
         for (j, (cosine, sine)) in cosines.iter_mut().zip(sines).enumerate() {
-            let turn = turn * frequency(j);
-            [*cosine, *sine] = cos_sin_turn(turn - turn.floor());
+            [*cosine, *sine] = cos_sin_turn(turn * frequency(j));
         }
     }
 }

@@ -65,17 +65,31 @@ fn cpu(call: &mut Call<'_>) {
         let at = i * p.film_stride as usize;
         let (scale, shift) = film[at..][..2 * cols].split_at(cols);
         let (d_scale, d_shift) = d_film[at..][..2 * cols].split_at_mut(cols);
-        let gradients = d_scale.iter_mut().zip(d_shift.iter_mut());
-        for (((((d_g, d_b), n), d), g), b) in gradients.zip(normed).zip(d_out).zip(scale).zip(shift)
-        {
-            let delta = d * slope(n * (1.0 + g) + b);
-            *d_b = delta;
-            *d_g = delta * n;
-        }
-        // d_n n = d_g (1 + g) = d_g + d_g g
-        let mean = (sum(d_scale) + dot(d_scale, scale)) / cols as f32;
-        for (((d_h, d_b), g), n) in d_h.iter_mut().zip(d_shift).zip(scale).zip(normed) {
-            *d_h += inverse * (*d_b * (1.0 + g) - n * mean);
-        }
+        row(normed, *inverse, scale, shift, d_out, d_scale, d_shift, d_h);
+    }
+}
+
+/// One row. It is a function because the compiler knows of its arguments, and of no other slices,
+/// that they do not overlap; else it would not vectorize.
+fn row(
+    normed: &[f32],
+    inverse: f32,
+    scale: &[f32],
+    shift: &[f32],
+    d_out: &[f32],
+    d_scale: &mut [f32],
+    d_shift: &mut [f32],
+    d_h: &mut [f32],
+) {
+    let gradients = d_scale.iter_mut().zip(d_shift.iter_mut());
+    for (((((d_g, d_b), n), d), g), b) in gradients.zip(normed).zip(d_out).zip(scale).zip(shift) {
+        let delta = d * slope(n * (1.0 + g) + b);
+        *d_b = delta;
+        *d_g = delta * n;
+    }
+    // d_n n = d_g (1 + g) = d_g + d_g g
+    let mean = (sum(d_scale) + dot(d_scale, scale)) / normed.len() as f32;
+    for (((d_h, d_b), g), n) in d_h.iter_mut().zip(d_shift).zip(scale).zip(normed) {
+        *d_h += inverse * (*d_b * (1.0 + g) - n * mean);
     }
 }

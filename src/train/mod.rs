@@ -26,6 +26,7 @@ use crate::model::Architecture;
 
 /// How an ensemble is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Config {
     /// The network, the same for all members.
     pub architecture: Architecture,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use web_time::Instant;
 
 use super::{Checkpoint, Config};
 use crate::compute::{Buffer, Engine, Loaded, Program, Routine};
@@ -153,6 +154,7 @@ pub enum Status {
 
 /// How a member is doing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct MemberReport {
     /// Mean loss of the steps since the last report, if there were any.
     pub loss: Option<f32>,
@@ -164,6 +166,7 @@ pub struct MemberReport {
 
 /// How a run is doing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Report {
     /// Steps done.
     pub step: u32,
@@ -181,21 +184,21 @@ pub struct Report {
 /// measurement; time between a report and the next step is a pause and does not count.
 #[derive(Debug, Default)]
 struct Speed {
-    since: Option<f64>,
+    since: Option<Instant>,
     steps: u32,
     per_second: f64,
 }
 
 impl Speed {
     fn begin(&mut self, steps: u32) {
-        self.since.get_or_insert_with(seconds);
+        self.since.get_or_insert_with(Instant::now);
         self.steps += steps;
     }
 
     fn end(&mut self) -> f64 {
         if let Some(since) = self.since.take() {
             // A step that took no measurable time says nothing.
-            let elapsed = seconds() - since;
+            let elapsed = since.elapsed().as_secs_f64();
             if elapsed > 0.0 {
                 self.per_second = f64::from(self.steps) / elapsed;
             }
@@ -203,19 +206,6 @@ impl Speed {
         }
         self.per_second
     }
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-fn seconds() -> f64 {
-    use std::sync::LazyLock;
-    use std::time::Instant;
-    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    START.elapsed().as_secs_f64()
-}
-
-#[cfg(target_arch = "wasm32")]
-fn seconds() -> f64 {
-    js_sys::Date::now() * 1e-3
 }
 
 /// A training run on an engine. It runs while `step` is called and pauses while it is not.
@@ -260,6 +250,13 @@ impl Session {
             self.step += count;
         }
         Ok(count)
+    }
+
+    /// Steps that take about `seconds` at the speed of the last report, at least one: what to ask
+    /// for at a time, so that a reader who wants to stop is heard.
+    #[must_use]
+    pub fn steps_within(&self, seconds: f64) -> u32 {
+        (self.speed.per_second * seconds).max(1.0) as u32
     }
 
     /// Waits for the steps so far and tells how they went.

@@ -1,11 +1,14 @@
 //! What the integration tests share.
 #![allow(dead_code, unused_imports, unused_macros, reason = "each test binary uses its own part")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 pub mod closed_forms;
 pub mod conv_stages;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod gradients;
 pub mod stages;
+pub mod training;
+pub mod training_stages;
 
 use hidden_gaussian::Result;
 use hidden_gaussian::compute::{Engine, Loaded, Program, View};
@@ -29,6 +32,12 @@ pub fn gpu() -> Option<Engine> {
         }
         Err(error) => panic!("{error}"),
     }
+}
+
+/// The GPU engine of the browser that runs the test: it must have one.
+#[cfg(target_arch = "wasm32")]
+pub async fn gpu() -> Engine {
+    Engine::gpu().await.unwrap()
 }
 
 /// Standard normals, different for each `index`.
@@ -108,6 +117,14 @@ macro_rules! tests_of {
     (conv_stages, $run:ident, $engine:expr) => {
         $run! { $engine, conv_stages:
         convolutions_on_odd_shapes, image_stages_on_odd_shapes, unet_passes_on_odd_shapes }
+    };
+    (training, $run:ident, $engine:expr) => {
+        $run! { $engine, training:
+        resuming_is_bit_exact, members_do_not_leak, divergence_stays_with_its_member }
+    };
+    (training_stages, $run:ident, $engine:expr) => {
+        $run! { $engine, training_stages:
+        stages_on_odd_shapes, the_optimizer_on_odd_lengths, steps_match_the_cpu }
     };
 }
 pub(crate) use tests_of;

@@ -31,7 +31,7 @@ impl Failures {
         let twin = run(&Engine::Cpu, members, inputs, lens, &record).await;
         for (i, (a, b)) in ours.iter().zip(&twin).enumerate() {
             let error = relative_error(a, b);
-            if !(error <= TOLERANCE) {
+            if error > TOLERANCE {
                 self.0.push(format!("{case}: buffer {i} differs by {error:.2e}"));
             }
         }

@@ -1,5 +1,6 @@
 //! `cargo xtask`: build, serve and test the project. `cargo xtask --help` says how.
 
+mod pack;
 mod process;
 mod serve;
 mod site;

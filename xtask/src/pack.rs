@@ -10,7 +10,6 @@ use packed::Packed;
 /// The format, which belongs to the library. Depending on the library would compile wgpu for the
 /// sake of this one file.
 #[path = "../../src/data/packed.rs"]
-#[expect(unreachable_pub, reason = "it is public in the library")]
 mod packed;
 
 /// A set: the file it is packed to, and how it is made from `node_modules`.

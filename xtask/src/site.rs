@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
+use crate::pack::pack;
 use crate::process::{cargo, command, human, npm_script, root, run, target_dir, www};
 
 /// What the library is compiled to for the page.
@@ -23,7 +24,7 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-fn steps() -> Result<[Step; 6]> {
+fn steps() -> Result<[Step; 7]> {
     let step = |what, makes, cold, run| Step { what, makes, cold: Duration::from_secs(cold), run };
     Ok([
         step("Add the wasm32 target", wasm_libraries()?, 10, add_target),
@@ -31,6 +32,7 @@ fn steps() -> Result<[Step; 6]> {
         step("Compile the binding generator", bindgen()?, 60, compile_bindgen),
         step("Install the npm packages of the page", lock_stamp(), 20, npm_install),
         step("Make and optimize the JavaScript package", packaged_wasm(), 15, package),
+        step("Pack the image sets", www().join("public/data/mnist.bin"), 10, || pack(root())),
         step("Bundle the page into dist/", dist().join("index.html"), 5, bundle),
     ])
 }

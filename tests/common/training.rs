@@ -1,13 +1,11 @@
 //! What must hold of a training run on either engine.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use hidden_gaussian::compute::{Buffer, Engine};
 use hidden_gaussian::denoiser::TrainingSets;
 use hidden_gaussian::model::Architecture;
 use hidden_gaussian::train::{Checkpoint, Config, Session, Status};
-use pollster::block_on;
 
-use crate::common::random;
+use super::random;
 
 /// An odd-sized network, batch and image, on two overlapping training sets and a tiny one.
 pub fn odd() -> (Config, TrainingSets) {
@@ -25,8 +23,8 @@ pub fn odd() -> (Config, TrainingSets) {
     (config, sets)
 }
 
-pub fn session(engine: &Engine, config: &Config, sets: &TrainingSets) -> Session {
-    block_on(Session::new(engine, config.clone(), sets)).unwrap()
+pub async fn session(engine: &Engine, config: &Config, sets: &TrainingSets) -> Session {
+    Session::new(engine, config.clone(), sets).await.unwrap()
 }
 
 pub fn buffer(session: &Session, name: &str) -> Buffer {
@@ -34,9 +32,9 @@ pub fn buffer(session: &Session, name: &str) -> Buffer {
     buffers.find(|info| info.name == name).unwrap().buffer
 }
 
-pub fn read(session: &mut Session, name: &str) -> Vec<f32> {
+pub async fn read(session: &mut Session, name: &str) -> Vec<f32> {
     let buffer = buffer(session, name);
-    block_on(session.loaded.read(buffer)).unwrap()
+    session.loaded.read(buffer).await.unwrap()
 }
 
 fn bits(values: &[f32]) -> Vec<u32> {
@@ -44,82 +42,84 @@ fn bits(values: &[f32]) -> Vec<u32> {
 }
 
 /// Everything that a step changes.
-fn state(session: &mut Session) -> Vec<Vec<u32>> {
-    let names = ["weights", "averaged weights", "momentum", "variance"];
-    let mut state: Vec<_> = names.iter().map(|name| bits(&read(session, name))).collect();
+async fn state(session: &mut Session) -> Vec<Vec<u32>> {
+    let mut state = Vec::new();
+    for name in ["weights", "averaged weights", "momentum", "variance"] {
+        state.push(bits(&read(session, name).await));
+    }
     // Reports clear the loss sums of a clock, so only seed, step and status count.
-    let clock = bits(&read(session, "clock"));
+    let clock = bits(&read(session, "clock").await);
     state.push(clock.chunks_exact(8).flat_map(|words| words[..4].to_vec()).collect());
     state
 }
 
 /// Paused, looked at, saved to bytes, loaded into a new session and resumed = never stopped.
-pub fn resuming_is_bit_exact(engine: &Engine) {
+pub async fn resuming_is_bit_exact(engine: &Engine) {
     let (config, sets) = odd();
-    let mut straight = session(engine, &config, &sets);
+    let mut straight = session(engine, &config, &sets).await;
     assert_eq!(straight.step(50).unwrap(), 50);
-    let mut paused = session(engine, &config, &sets);
+    let mut paused = session(engine, &config, &sets).await;
     paused.step(13).unwrap();
-    block_on(paused.report()).unwrap();
+    paused.report().await.unwrap();
     paused.step(9).unwrap();
-    let bytes = block_on(paused.snapshot()).unwrap().to_bytes().unwrap();
+    let bytes = paused.snapshot().await.unwrap().to_bytes().unwrap();
     drop(paused);
-    let mut resumed = session(engine, &config, &sets);
+    let mut resumed = session(engine, &config, &sets).await;
     resumed.step(3).unwrap();
     resumed.restore(&Checkpoint::from_bytes(&bytes).unwrap()).unwrap();
     assert_eq!(resumed.steps_done(), 22);
     resumed.step(28).unwrap();
-    assert_eq!(state(&mut straight), state(&mut resumed));
+    assert_eq!(state(&mut straight).await, state(&mut resumed).await);
     // The run ends where its configuration says.
     assert_eq!(resumed.step(100).unwrap(), 10);
     assert_eq!(resumed.step(1).unwrap(), 0);
 }
 
 /// Each member of an ensemble is what it would be alone.
-pub fn members_do_not_leak(engine: &Engine) {
+pub async fn members_do_not_leak(engine: &Engine) {
     let (config, sets) = odd();
-    let mut together = session(engine, &config, &sets);
+    let mut together = session(engine, &config, &sets).await;
     together.step(30).unwrap();
-    let all = state(&mut together);
+    let all = state(&mut together).await;
     for (member, range) in sets.ranges().iter().enumerate() {
         let alone =
             TrainingSets::new(sets.pool().clone(), sets.dim(), vec![range.clone()]).unwrap();
         let config = Config { seeds: vec![config.seeds[member]], ..config.clone() };
-        let mut alone = session(engine, &config, &alone);
+        let mut alone = session(engine, &config, &alone).await;
         alone.step(30).unwrap();
-        for (all, one) in all.iter().zip(state(&mut alone)) {
+        for (all, one) in all.iter().zip(state(&mut alone).await) {
             assert_eq!(all[member * one.len()..][..one.len()], one, "member {member}");
         }
     }
 }
 
 /// A member that blows up stops and says so; the others do not notice.
-pub fn divergence_stays_with_its_member(engine: &Engine) {
+pub async fn divergence_stays_with_its_member(engine: &Engine) {
     let (config, sets) = odd();
-    let mut healthy = session(engine, &config, &sets);
+    let mut healthy = session(engine, &config, &sets).await;
     healthy.step(25).unwrap();
-    let expected = state(&mut healthy);
+    let expected = state(&mut healthy).await;
     for poison in [f32::NAN, 1e30, 1e4] {
-        let mut session = session(engine, &config, &sets);
+        let mut session = session(engine, &config, &sets).await;
         session.step(10).unwrap();
         let weights = buffer(&session, "weights");
         let len = weights.len();
         session.loaded.upload_part(weights, 1, len - 30, &[poison; 30]).unwrap();
-        let frozen = bits(&read(&mut session, "weights"));
+        let frozen = bits(&read(&mut session, "weights").await);
         session.step(15).unwrap();
-        let report = block_on(session.report()).unwrap();
+        let report = session.report().await.unwrap();
         let status: Vec<_> = report.members.iter().map(|member| member.status).collect();
         let diverged = Status::Diverged { step: 10 };
         assert_eq!(status, [Status::Learning, diverged, Status::Learning], "{poison}");
         assert!(report.members.iter().all(|m| m.loss.is_some_and(f32::is_finite)));
-        for (ours, expected) in state(&mut session).iter().zip(&expected) {
+        for (ours, expected) in state(&mut session).await.iter().zip(&expected) {
             let len = expected.len() / 3;
             assert_eq!(ours[..len], expected[..len], "{poison}");
             assert_eq!(ours[2 * len..], expected[2 * len..], "{poison}");
         }
-        let now = bits(&read(&mut session, "weights"));
+        let now = bits(&read(&mut session, "weights").await);
         assert_eq!(now[len..2 * len], frozen[len..2 * len], "{poison}");
         // With nothing left to report, there is no loss.
-        assert_eq!(block_on(session.report()).unwrap().members[0].loss, None);
+        assert_eq!(session.report().await.unwrap().members[0].loss, None);
     }
 }

@@ -1,0 +1,141 @@
+//! The stages of a training step, and whole steps, give the CPU engine's numbers.
+
+use super::stages::{Failures, bits};
+use super::training::{odd, read, session};
+use super::{ODD, random, relative_error};
+use hidden_gaussian::compute::Engine;
+use hidden_gaussian::kernels::norm_film_silu::Kept;
+use hidden_gaussian::kernels::pace::{PACE, Schedule, TRAINING_CLOCK};
+use hidden_gaussian::kernels::{
+    Sigma, adam, batch_draw, batch_noise, denoising_loss, noise, noise_features, norm_film_silu,
+    norm_film_silu_backward, pace, precondition_input, precondition_output, silu, silu_backward,
+    square_sums,
+};
+use hidden_gaussian::model::Film;
+use hidden_gaussian::model::precondition::Edm;
+
+const EDM: Edm = Edm { sigma_data: 0.5 };
+
+pub async fn stages_on_odd_shapes(gpu: &Engine) {
+    let mut failures = Failures::default();
+    for rows in ODD {
+        for cols in ODD {
+            let len = rows * cols;
+            let shape = [rows, cols];
+            let case = |name: &str| format!("{name} {rows}×{cols}");
+            let (x, y) = (random(1, 2 * len), random(2, 2 * len));
+            let levels: Vec<f32> = random(3, 2 * rows).iter().map(|v| (2.0 * v).exp()).collect();
+            let inputs = [x.iter().map(|v| 4.0 * v).collect(), y.clone()];
+            failures
+                .compare(case("silu"), gpu, 2, &inputs, &[len; 3], |p, v| {
+                    silu::record(p, v[0], v[2], len)?;
+                    silu_backward::record(p, v[0], v[1], len)
+                })
+                .await;
+            let inputs = [levels.clone(), x.clone(), y.clone()];
+            let lens = [rows, len, len, len, 32 * rows];
+            failures
+                .compare(case("precondition"), gpu, 2, &inputs, &lens, |p, v| {
+                    let sigma = Sigma::per_row(v[0]);
+                    precondition_input::record(p, EDM, sigma, v[1], v[3], shape)?;
+                    precondition_output::record(p, EDM, sigma, v[1], v[2], shape)?;
+                    noise_features::record(p, sigma, v[4], rows)
+                })
+                .await;
+            let lens = [len, len, len, rows];
+            failures
+                .compare(case("loss"), gpu, 2, &[x.clone(), y.clone()], &lens, |p, v| {
+                    denoising_loss::record(p, [v[0], v[1], v[2], v[3]], shape)
+                })
+                .await;
+            let film = random(4, 4 * len);
+            let lens = [len, 2 * len, len, len, len, rows, len, 2 * len];
+            let inputs = [x.clone(), film, y.clone(), random(5, 2 * len)];
+            failures
+                .compare(case("norm"), gpu, 2, &inputs, &lens, |p, v| {
+                    let film = Film { view: v[1], stride: 2 * cols };
+                    let kept = Kept { normed: v[4], inverse_rms: v[5] };
+                    norm_film_silu::record(p, v[0], film, kept, v[6], shape)?;
+                    norm_film_silu_backward::record(p, kept, film, v[2], v[7], v[3], shape)
+                })
+                .await;
+            let mut clocks = noise::clock(1 << 40, 3).to_vec();
+            clocks.extend(noise::clock(17, 4));
+            let ranges = bits(&[0, 1, 1, cols as u32]);
+            let ranges = if cols > 1 { ranges } else { bits(&[0, 1, 0, 1]) };
+            let inputs = [bits(&clocks), ranges, random(6, 2 * cols * cols)];
+            let lens = [4, 2, cols * cols, rows, rows, len, len];
+            failures
+                .compare(case("batch"), gpu, 2, &inputs, &lens, |p, v| {
+                    batch_draw::record(p, [v[0], v[1], v[3], v[4]], [-0.6, 1.0], rows)?;
+                    let views = [v[0], v[2], v[3], v[4], v[5], v[6]];
+                    batch_noise::record(p, EDM, views, [rows, cols, cols])
+                })
+                .await;
+        }
+    }
+}
+
+pub async fn the_optimizer_on_odd_lengths(gpu: &Engine) {
+    let mut failures = Failures::default();
+    let schedule = Schedule {
+        rate: 0.1,
+        floor: 0.02,
+        warm_up: 10,
+        total: 1000,
+        clip: 1.0,
+        blow_up: 50.0,
+        ema_limit: 0.99,
+    };
+    for len in [1, 63, 4095, 4097, 100_001] {
+        let chunks = square_sums::chunks(len);
+        for step in [0, 7, 500, 999, 5000] {
+            let mut clock = [0; TRAINING_CLOCK];
+            clock[2] = step;
+            let positive = random(4, 2 * len).iter().map(|v| v * v).collect();
+            let inputs = [
+                bits(&clock),
+                random(1, 2 * 7),
+                random(2, 2 * len),
+                random(3, 2 * len),
+                positive,
+                random(5, 2 * len),
+                random(6, 2 * len),
+            ];
+            let lens = [TRAINING_CLOCK, 7, len, len, len, len, len, chunks, PACE];
+            failures
+                .compare(format!("{len} at step {step}"), gpu, 2, &inputs, &lens, |p, v| {
+                    square_sums::record(p, v[2], v[7], len)?;
+                    pace::record(p, schedule, [v[7], v[1], v[0], v[8]], [chunks, 7])?;
+                    adam::record(p, [v[8], v[2], v[5], v[3], v[4], v[6]], len)
+                })
+                .await;
+        }
+    }
+}
+
+/// The same run on both engines: gradients of the first step, weights and losses of a few more.
+pub async fn steps_match_the_cpu(gpu: &Engine) {
+    let (config, sets) = odd();
+    let mut sessions =
+        [session(gpu, &config, &sets).await, session(&Engine::Cpu, &config, &sets).await];
+    let mut failures = Failures::default();
+    for (count, tolerance) in [(1, 1e-4), (4, 1e-3)] {
+        for session in &mut sessions {
+            session.step(count).unwrap();
+        }
+        for name in ["batch", "target", "losses", "gradients", "weights", "averaged weights"] {
+            let [ours, twin] = &mut sessions;
+            let (a, b) = (read(ours, name).await, read(twin, name).await);
+            let error = relative_error(&a, &b);
+            if error.is_nan() || error > tolerance {
+                failures.0.push(format!("{name} after {count} steps: {error:.2e}"));
+            }
+        }
+        let [ours, twin] = &mut sessions;
+        let (a, b) = (ours.report().await.unwrap(), twin.report().await.unwrap());
+        for (a, b) in a.members.iter().zip(&b.members) {
+            assert!((a.loss.unwrap() / b.loss.unwrap() - 1.0).abs() < 1e-4, "{a:?} {b:?}");
+        }
+    }
+}
