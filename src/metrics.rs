@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::compute::{Buffer, Loaded, Program, Routine, View};
-use crate::denoiser::{EmpiricalIn, Neighbours, Placed};
+use crate::compute::{Buffer, Engine, Loaded, Program, Routine, View};
+use crate::denoiser::{Empirical, EmpiricalIn, Neighbours, Placed, TrainingSets};
 use crate::error::{Error, Result};
 use crate::kernels::{Sigma, axpby, noise, row_compare};
 use crate::rng::{Philox, Stream};
@@ -156,6 +156,26 @@ impl Nearest {
         };
         Ok((0..members).map(member).collect())
     }
+}
+
+/// The training images nearest to `images`, for each training set.
+pub async fn nearest_images(
+    engine: &Engine,
+    sets: &TrainingSets,
+    images: &[f32],
+) -> Result<Vec<NearestImages>> {
+    let rows = images.len() / sets.dim();
+    if rows == 0 {
+        return Err(Error::bad_input("There is no image to compare", "Hold out at least one"));
+    }
+    let mut program = engine.program(sets.ranges().len())?;
+    let x = program.constant("images", &images[..rows * sets.dim()].into())?;
+    let placed = Empirical::new(sets.clone()).place_in(&mut program, rows)?;
+    let neighbours = Neighbours::new(&mut program, rows)?;
+    let routine = program.routine("nearest", |p| placed.record_nearest(p, x.into(), neighbours))?;
+    let mut loaded = engine.load(program).await?;
+    loaded.run(routine, 1)?;
+    Nearest { neighbours }.read(&mut loaded).await
 }
 
 /// Noisy images `y + σ n` to look at denoisers with: the same for all of them.

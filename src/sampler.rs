@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::compute::{Buffer, Program, View};
 use crate::denoiser::Placed;
 use crate::error::{Error, Result};
@@ -64,7 +66,8 @@ impl Schedule {
 }
 
 /// How a step is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Method {
     /// First order, one evaluation a step: the paper's.
     Euler,

@@ -62,9 +62,15 @@ impl Gpu {
             ..Default::default()
         };
         let adapter = instance.request_adapter(&options).await.map_err(|error| {
+            // In a page the error only lists the native drivers that a page never has.
+            let message = if cfg!(target_arch = "wasm32") {
+                "This browser offers no WebGPU adapter".to_owned()
+            } else {
+                format!("No GPU adapter: {error}")
+            };
             Error::new(
                 ErrorKind::NoAdapter,
-                format!("No GPU adapter: {error}"),
+                message,
                 "The CPU engine computes the same numbers; for the GPU use a browser with WebGPU",
             )
         })?;

@@ -34,6 +34,12 @@ impl Empirical {
         Self { sets, norms }
     }
 
+    /// The training sets.
+    #[must_use]
+    pub const fn sets(&self) -> &TrainingSets {
+        &self.sets
+    }
+
     /// [`Denoiser::place`], with access to the softmax state and to neighbours.
     pub fn place_in(&self, program: &mut Program, rows: usize) -> Result<EmpiricalIn> {
         self.sets.check_members(program)?;

@@ -4,15 +4,18 @@
 //! | | symbol | what it is |
 //! |---|---|---|
 //! | [`Empirical`] | D_M | optimal for the training images themselves (eq. 4): it memorizes |
+//! | [`Linear`] | D_L | the best linear approximation of another denoiser (eq. 5) |
 //! | [`Gaussian`] | D_G | optimal for a Gaussian of the same mean and covariance (eq. 7) |
 //! | [`Trained`] | D_θ | a network that learnt from the training images |
 
 mod empirical;
 mod gaussian;
+mod linear;
 mod trained;
 
 pub use empirical::{Empirical, EmpiricalIn, Neighbours};
 pub use gaussian::{Gaussian, GaussianFit, GaussianIn, MAX_DIM};
+pub use linear::{Distillation, Linear, LinearFit};
 pub use trained::Trained;
 
 use std::ops::Range;

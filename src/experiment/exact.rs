@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::kernels::matmul::{Layout, Matmul};
 use crate::kernels::softmax_tile::{self, STATE, Tile};
 use crate::kernels::{Sigma, noise};
-use crate::metrics::{Closeness, Nearest, NearestImages};
+use crate::metrics::{Closeness, Nearest, NearestImages, nearest_images};
 use crate::rng::Stream;
 use crate::sampler::{Sampler, Trajectory};
 
@@ -119,25 +119,8 @@ impl Exact {
 
     /// How close held-out images come to the training set: what a perfect generator would score.
     pub async fn held_out_closeness(&self, count: usize) -> Result<Closeness> {
-        let rows = count.min(self.held_out.len() / self.dim);
-        if rows == 0 {
-            return Err(Error::bad_input("No image is held out", "Hold out at least one"));
-        }
-        let mut program = self.engine.program(1)?;
-        let images =
-            program.constant("held-out images", &self.held_out[..rows * self.dim].into())?;
-        let placed = self.empirical.place_in(&mut program, rows)?;
-        let mut nearest = None;
-        let routine = program.routine("nearest", |p| {
-            nearest = Some(Nearest::record(p, &placed, images.into())?);
-            Ok(())
-        })?;
-        let mut loaded = self.engine.load(program).await?;
-        loaded.run(routine, 1)?;
-        let found = match nearest {
-            Some(nearest) => nearest.read(&mut loaded).await?,
-            None => Vec::new(),
-        };
+        let images = &self.held_out[..self.held_out.len().min(count * self.dim)];
+        let found = nearest_images(&self.engine, self.empirical.sets(), images).await?;
         let first = found.into_iter().next();
         first.map(|f| f.closeness).ok_or_else(|| Error::bad_input("No image was compared", ""))
     }

@@ -49,10 +49,14 @@ pub fn fresh_seed() -> f64 {
 
 type JsResult<T> = Result<T, JsValue>;
 
+/// Writes plain objects. A flattened struct counts as a map, which by default becomes a `Map`.
+const PLAIN: serde_wasm_bindgen::Serializer =
+    serde_wasm_bindgen::Serializer::new().serialize_maps_as_objects(true);
+
 impl From<Error> for JsValue {
     fn from(error: Error) -> Self {
         let thrown = js_sys::Error::new(&error.message);
-        let fields = serde_wasm_bindgen::to_value(&error).unwrap_or_default();
+        let fields = error.serialize(&PLAIN).unwrap_or_default();
         js_sys::Object::assign(&thrown, fields.unchecked_ref());
         thrown.into()
     }
@@ -66,7 +70,7 @@ fn options<T: DeserializeOwned>(value: JsValue) -> JsResult<T> {
 
 /// A result as a plain object.
 fn object<T: Serialize>(value: &T) -> JsResult<JsValue> {
-    serde_wasm_bindgen::to_value(value).map_err(|error| {
+    value.serialize(&PLAIN).map_err(|error| {
         Error::bad_input(format!("A result does not fit JavaScript: {error}"), "").into()
     })
 }

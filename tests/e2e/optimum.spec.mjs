@@ -1,0 +1,129 @@
+// Section I: the optimum memorizes.
+
+import assert from "node:assert/strict";
+import { siteTest } from "./harness.mjs";
+import { choose, contrast, live, number, open, ready, slider } from "./page.mjs";
+
+siteTest("the first picture waits for no data file", {}, async (page) => {
+  /** @type {string[]} */
+  const fetched = [];
+  page.on("request", (request) => fetched.push(new URL(request.url()).pathname));
+  await open(page);
+  for (const part of ["clean", "noisy", "empirical", "gaussian"]) assert.ok((await contrast(page, part)) > 40, part);
+  assert.deepEqual(
+    fetched.filter((path) => path.includes("/data/")),
+    [],
+  );
+});
+
+siteTest("the softmax goes from everybody to one as the noise falls", { webgpu: [false] }, async (page) => {
+  await open(page, "?denoise.sigma=80");
+  assert.ok((await number(page, "denoise.effective")) > 1000);
+  assert.equal(await page.locator('[data-claim="denoise.mean"]').getAttribute("data-verdict"), "holds");
+  assert.equal(await page.locator('[data-claim="denoise.lookup"]').getAttribute("data-verdict"), "untested");
+
+  await slider(page, "denoise.sigma").press("Home");
+  await page.locator('[data-claim="denoise.lookup"][data-verdict="holds"]').waitFor();
+  assert.equal(await live(page, "denoise.sigma"), "0.002");
+  assert.equal(await number(page, "denoise.effective"), 1);
+  // A training image itself is found again; a held-out one is not.
+  assert.ok((await number(page, "denoise.rmse.empirical")) > 0.05);
+  await choose(page, "denoise.split", "Training set");
+  await page.waitForFunction(
+    () => document.querySelector('[data-live="denoise.rmse.empirical"]')?.textContent === "0.00",
+  );
+});
+
+siteTest("an answer takes less than 50 ms at N = 1024", {}, async (page) => {
+  await open(page);
+  const times = [];
+  for (let i = 0; i < 21; i++) {
+    const before = await live(page, "denoise.sigma");
+    await slider(page, "denoise.sigma").press("ArrowRight");
+    await page.waitForFunction(
+      (old) => document.querySelector('[data-live="denoise.sigma"]')?.textContent !== old,
+      before,
+    );
+    times.push(parseFloat((await page.locator('[data-part="latency"]').textContent()) ?? ""));
+  }
+  const median = times.sort((a, b) => a - b)[10];
+  assert.ok(median < 50, `median of ${times.join(", ")} ms`);
+});
+
+siteTest("after a quick drag the picture is that of where the slider rests", { webgpu: [false] }, async (page) => {
+  await open(page);
+  const sigma = slider(page, "denoise.sigma");
+  const numbers = () =>
+    Promise.all(["sigma", "rmse.empirical", "rmse.gaussian", "effective"].map((name) => live(page, `denoise.${name}`)));
+  await sigma.fill("200");
+  await ready(page, "denoise");
+  const expected = await numbers();
+  await sigma.evaluate(async (input) => {
+    if (!(input instanceof HTMLInputElement)) throw new Error("no slider");
+    for (let i = 0; i <= 60; i++) {
+      input.value = i < 60 ? String(7 * i) : "200";
+      input.dispatchEvent(new Event("input"));
+      if (i % 5 === 0) await new Promise(requestAnimationFrame);
+    }
+  });
+  await ready(page, "denoise");
+  assert.deepEqual(await numbers(), expected);
+});
+
+siteTest("a crashed engine is replaced at the next wish", { webgpu: [false] }, async (page) => {
+  await open(page);
+  const [first] = page.workers();
+  const closed = new Promise((resolve) => first.on("close", resolve));
+  await first.evaluate(() => void setTimeout(() => reportError(new Error("simulated crash"))));
+  await closed;
+  await slider(page, "denoise.sigma").press("Home");
+  await page.waitForFunction(() => document.querySelector('[data-live="denoise.sigma"]')?.textContent === "0.002");
+  assert.equal(page.workers().length, 1);
+});
+
+siteTest("D_M's path ends at a training image, D_G's does not", {}, async (page) => {
+  await open(page);
+  await ready(page, "trajectory");
+  assert.equal(await live(page, "trajectory.empirical.verdict"), "a copy");
+  assert.equal(await live(page, "trajectory.gaussian.verdict"), "a new image");
+  const sigmas = await page.locator('[data-part="sigmas"] span').allTextContents();
+  assert.equal(sigmas.length, 10);
+  assert.equal(sigmas[0], "80");
+  assert.equal(sigmas[9], "0.002");
+
+  await slider(page, "trajectory.step").press("ArrowRight");
+  assert.equal(await live(page, "trajectory.step"), "7");
+  await page.locator('[data-part="strip-gaussian"] canvas').nth(2).hover();
+  assert.equal(await live(page, "trajectory.step"), "3");
+  assert.equal(await slider(page, "trajectory.step").inputValue(), "2");
+});
+
+siteTest("64 samples: copies from D_M, new images from D_G", {}, async (page) => {
+  await open(page);
+  await ready(page, "samples");
+  assert.ok((await number(page, "samples.empirical.memorized")) >= 98);
+  assert.ok((await number(page, "samples.empirical.gl")) <= 0.01);
+  assert.ok((await number(page, "samples.gaussian.memorized")) <= 2);
+  const [gaussian, heldOut] = [await number(page, "samples.gaussian.gl"), await number(page, "samples.heldOut.gl")];
+  assert.ok(gaussian > 0.5 && heldOut > 0.5 && gaussian < 1 && heldOut < 1, `${gaussian}, ${heldOut}`);
+
+  await page.locator("#samples .chart-table summary").click();
+  assert.equal(await page.locator("#samples .chart-table tbody tr").count(), 64);
+
+  const before = await live(page, "samples.gaussian.gl");
+  await page.locator("#samples [data-new-seed]").click();
+  await page.waitForFunction(
+    (old) => document.querySelector('[data-live="samples.gaussian.gl"]')?.textContent !== old,
+    before,
+  );
+});
+
+siteTest("every chart has a table and a sentence for those who do not see it", { webgpu: [false] }, async (page) => {
+  await open(page);
+  await ready(page, "samples");
+  for (const chart of await page.locator(".chart").all()) {
+    assert.match((await chart.locator("svg").getAttribute("aria-label")) ?? "", /\d/);
+    await chart.locator("summary").click();
+    assert.ok((await chart.locator("tbody tr").count()) >= 16);
+  }
+});

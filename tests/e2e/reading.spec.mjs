@@ -1,0 +1,150 @@
+// Reading: widths, themes, keyboard, assistive technology, security policy.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { siteTest, siteUrl } from "./harness.mjs";
+import { live, open, ready } from "./page.mjs";
+
+const axe = await readFile(
+  createRequire(new URL("../../www/package.json", import.meta.url)).resolve("axe-core/axe.min.js"),
+  "utf8",
+);
+
+for (const width of [390, 768, 1280, 2560]) {
+  siteTest(
+    `nothing sticks out at ${width} px`,
+    { webgpu: [false], context: { viewport: { width, height: 844 } } },
+    async (page) => {
+      await open(page);
+      await ready(page, "samples");
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= width, `${wide} px wide`);
+      const cut = await page.evaluate(() =>
+        [...document.querySelectorAll("button, input:not([hidden]), .segments")]
+          .filter((element) => element.checkVisibility())
+          .filter(
+            (element) =>
+              element.getBoundingClientRect().right > innerWidth + 1 || element.getBoundingClientRect().left < -1,
+          )
+          .map((element) => element.outerHTML.slice(0, 80)),
+      );
+      assert.deepEqual(cut, []);
+    },
+  );
+}
+
+for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
+  for (const width of [390, 1280]) {
+    siteTest(
+      `axe finds nothing, ${colorScheme}, ${width} px`,
+      { webgpu: [false], context: { colorScheme, viewport: { width, height: 844 } } },
+      async (page) => {
+        await open(page);
+        await ready(page, "trajectory");
+        await ready(page, "samples");
+        await page.locator("#engine").click();
+        await page.evaluate(axe);
+        const violations = await page.evaluate(async () => {
+          // @ts-expect-error: axe was put there just now.
+          const result = await axe.run(document, { resultTypes: ["violations"] });
+          return result.violations.map(
+            (/** @type {any} */ { id, nodes }) => `${id}: ${nodes.map((/** @type {any} */ n) => n.target).join(" | ")}`,
+          );
+        });
+        assert.deepEqual(violations, []);
+      },
+    );
+  }
+}
+
+siteTest(
+  "the theme follows the system until the reader chooses, and the choice stays",
+  { webgpu: [false], context: { colorScheme: "dark" } },
+  async (page) => {
+    await open(page);
+    const brightness = () =>
+      page.evaluate(() => Number(getComputedStyle(document.body).backgroundColor.match(/\d+/)?.[0]));
+    assert.ok((await brightness()) < 60);
+    await page.locator("#theme").click();
+    assert.ok((await brightness()) > 200);
+    await page.reload();
+    assert.ok((await brightness()) > 200);
+  },
+);
+
+siteTest("everything can be reached and moved by the keyboard", { webgpu: [false] }, async (page) => {
+  await open(page);
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), "Skip to the article");
+  const reached = new Set();
+  for (let i = 0; i < 60; i++) {
+    await page.keyboard.press("Tab");
+    reached.add(
+      await page.evaluate(() => {
+        const active = document.activeElement;
+        return (
+          active?.closest("[data-control]")?.getAttribute("data-control") ??
+          active?.getAttribute("data-part") ??
+          active?.getAttribute("data-new-seed") ??
+          active?.id
+        );
+      }),
+    );
+  }
+  const wanted = [
+    "engine",
+    "theme",
+    "denoise.sigma",
+    "denoise.split",
+    "denoise.seed",
+    "data",
+    "n",
+    "choose-files",
+    "choose-folder",
+    "trajectory.step",
+    "samples.pick",
+    "samples.seed",
+  ];
+  assert.deepEqual(
+    wanted.filter((name) => !reached.has(name)),
+    [],
+  );
+
+  await page.locator('[data-control="denoise.sigma"] input').focus();
+  const outline = await page.evaluate(
+    () => getComputedStyle(/** @type {Element} */ (document.activeElement)).outlineStyle,
+  );
+  assert.equal(outline, "solid");
+  const before = await live(page, "denoise.sigma");
+  await page.keyboard.press("ArrowLeft");
+  await page.waitForFunction(
+    (old) => document.querySelector('[data-live="denoise.sigma"]')?.textContent !== old,
+    before,
+  );
+  await page.waitForFunction(() => /Noise level/.test(document.getElementById("announcements")?.textContent ?? ""));
+});
+
+siteTest("the security policy is strict", { webgpu: [false] }, async (page) => {
+  await open(page);
+  const policy = (await page.locator('meta[http-equiv="Content-Security-Policy"]').getAttribute("content")) ?? "";
+  assert.ok(policy.startsWith("default-src 'none'"));
+  assert.ok(!policy.includes("unsafe-inline") && !policy.includes("'unsafe-eval'"));
+  const handlers = await page.evaluate(
+    () =>
+      [...document.querySelectorAll("*")].filter((element) =>
+        [...element.attributes].some(({ name }) => name.startsWith("on")),
+      ).length,
+  );
+  assert.equal(handlers, 0);
+});
+
+siteTest(
+  "without scripts the article is still there, and says what is missing",
+  { webgpu: [false], context: { javaScriptEnabled: false } },
+  async (page) => {
+    await page.goto(siteUrl);
+    assert.ok(await page.locator("#eq-4 math").isVisible());
+    assert.match(await page.locator("noscript").innerHTML(), /needs JavaScript/);
+  },
+);

@@ -1,0 +1,126 @@
+// Data, N, engine, own files, links: what the reader can change.
+
+import assert from "node:assert/strict";
+import { siteTest } from "./harness.mjs";
+import { choose, contrast, drop, live, npy, number, open, ready, slider } from "./page.mjs";
+
+siteTest("a data set is fetched when it is chosen, with its source and licence", { webgpu: [false] }, async (page) => {
+  await open(page);
+  const fetched = page.waitForResponse((response) => response.url().endsWith("/data/mnist.bin"));
+  await choose(page, "data", "MNIST");
+  assert.equal((await fetched).status(), 200);
+  await page.waitForFunction(() => document.querySelector('[data-live="data.size"]')?.textContent?.startsWith("28"));
+  assert.match(await live(page, "data.source"), /LeCun/);
+  assert.match(await live(page, "data.licence"), /CC BY-SA/);
+  assert.match(page.url(), /\?data=mnist/);
+  await ready(page, "denoise");
+  assert.equal(await page.locator('canvas[data-part="gaussian"]').getAttribute("width"), "28");
+
+  await page.goBack();
+  await page.waitForFunction(() => document.querySelector('[data-live="data.size"]')?.textContent?.startsWith("16"));
+  assert.ok(!page.url().includes("data="));
+});
+
+siteTest("N is one parameter with several sliders", { webgpu: [false] }, async (page) => {
+  await open(page);
+  await slider(page, "n").press("Home");
+  await page.waitForFunction(() => document.querySelector('[data-live="denoise.n"]')?.textContent === "4");
+  const values = await page.locator('[data-control="n"] output').allTextContents();
+  assert.deepEqual(values, ["4", "4", "4"]);
+  await page.waitForURL(/\?n=4$/);
+});
+
+siteTest("a link restores its state, and a bad one falls back with a notice", { webgpu: [false] }, async (page) => {
+  await open(page, "?n=64&denoise.sigma=0.25&denoise.split=train");
+  assert.equal(await live(page, "denoise.n"), "64");
+  assert.equal(await live(page, "denoise.sigma"), "0.25");
+  assert.ok(await page.locator("#notice").isHidden());
+
+  await open(page, "?n=77&cats=1&denoise.sigma=2");
+  assert.equal(await live(page, "denoise.n"), "1,024");
+  assert.equal(await live(page, "denoise.sigma"), "2");
+  assert.equal(await page.locator("#notice p").count(), 2);
+});
+
+siteTest("the badge says which engine runs and why", {}, async (page, { webgpu }) => {
+  await open(page);
+  await page.locator("#engine").click();
+  const panel = page.locator("#engine-panel");
+  assert.match((await panel.textContent()) ?? "", /WebAssembly|WebGPU/);
+  assert.match(await live(page, "engine.cpu"), /GFLOP/);
+  assert.match(await live(page, "engine.gpu"), webgpu ? /GFLOP/ : /not measured/);
+  assert.notEqual(await live(page, "engine.reason"), "");
+
+  // The other engine on demand: it runs and agrees, or the panel says why not and nothing is lost.
+  const numbers = async () => [
+    await number(page, "denoise.rmse.empirical"),
+    await number(page, "denoise.rmse.gaussian"),
+  ];
+  const before = await numbers();
+  await choose(page, "engine", "GPU");
+  if (webgpu) {
+    await page.locator('#engine[data-engine="gpu"]').waitFor();
+    assert.ok(await panel.locator("[role=alert]").isHidden());
+  } else {
+    await panel.locator("[role=alert]").waitFor();
+    assert.equal(await page.locator("#engine").getAttribute("data-engine"), "cpu");
+  }
+  await ready(page, "denoise");
+  const after = await numbers();
+  after.forEach((value, i) =>
+    assert.ok(Math.abs(value - before[i]) <= 0.011, `${before} on one engine, ${after} on the other`),
+  );
+});
+
+siteTest("own arrays by drop; a broken file costs nothing", { webgpu: [false] }, async (page) => {
+  await open(page);
+  await drop(page, [{ name: "discs.npy", bytes: npy(200, 20) }]);
+  await page.waitForFunction(() => document.querySelector('[data-live="data.name"]')?.textContent?.includes("discs"));
+  await ready(page, "denoise");
+  assert.ok((await contrast(page, "empirical")) > 40);
+  const name = await live(page, "data.name");
+
+  for (const [bad, bytes] of /** @type {[string, Uint8Array][]} */ ([
+    ["cut.npy", npy(200, 20).subarray(0, 5000)],
+    ["text.txt", new TextEncoder().encode("no images here")],
+    ["photo.png", new Uint8Array([1, 2, 3])],
+  ])) {
+    await drop(page, [{ name: bad, bytes }]);
+    const error = page.locator('[data-part="import-error"]');
+    await error.waitFor();
+    assert.match((await error.textContent()) ?? "", /\w+\. \w+/, bad);
+    assert.equal(await live(page, "data.name"), name);
+    await drop(page, [{ name: "discs.npy", bytes: npy(200, 20) }]);
+    await error.waitFor({ state: "hidden" });
+  }
+
+  await choose(page, "data", "Faces");
+  await page.waitForFunction(() => document.querySelector('[data-live="data.name"]')?.textContent === "Faces");
+  await choose(page, "data", "Your own");
+  await page.waitForFunction(() => document.querySelector('[data-live="data.name"]')?.textContent?.includes("discs"));
+});
+
+siteTest("own pictures by the picker", { webgpu: [false] }, async (page) => {
+  await open(page);
+  // The browser itself is the handiest maker of PNG files.
+  const pictures = await page.evaluate(async () => {
+    const canvas = new OffscreenCanvas(24, 24);
+    const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    const files = [];
+    for (let i = 0; i < 40; i++) {
+      context.fillStyle = `hsl(${i * 9} 80% 50%)`;
+      context.fillRect(0, 0, 24, 24);
+      context.clearRect((i * 5) % 20, (i * 3) % 20, 6, 6);
+      files.push([...new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer())]);
+    }
+    return files;
+  });
+  const files = pictures.map((bytes, i) => ({ name: `${i}.png`, mimeType: "image/png", buffer: Buffer.from(bytes) }));
+  await choose(page, "own.colour", "Colour");
+  const chooser = page.waitForEvent("filechooser");
+  await page.locator('[data-part="choose-files"]').press("Enter");
+  await (await chooser).setFiles(files);
+  await page.waitForFunction(() => document.querySelector('[data-live="data.size"]')?.textContent?.includes("colour"));
+  assert.equal(await number(page, "data.count"), 40);
+  await ready(page, "samples");
+});

@@ -1,0 +1,71 @@
+import { plot } from "@observablehq/plot";
+import { make } from "./dom.js";
+
+/**
+ * @template D
+ * @typedef {object} ChartSpec
+ * @property {(data: D) => string} label the chart in one sentence, for those who do not see it
+ * @property {(data: D, width: number) => import("@observablehq/plot").PlotOptions} options
+ * @property {string[]} columns head of the table behind the chart
+ * @property {(data: D) => (string | number)[][]} rows body of that table
+ */
+
+/**
+ * A chart: SVG as wide as its place, redrawn when that changes, in the page's theme, and with its table.
+ * @template D
+ * @param {HTMLElement} root
+ * @param {ChartSpec<D>} spec
+ * @returns {(data: D) => void} draws the chart anew
+ */
+export function chart(root, spec) {
+  const picture = make("div", { className: "chart-picture" });
+  const body = make("tbody");
+  const head = make("tr", {}, ...spec.columns.map((column) => make("th", { scope: "col" }, column)));
+  const table = make(
+    "details",
+    { className: "chart-table" },
+    make("summary", {}, "Table"),
+    make("div", { className: "scroll", tabIndex: 0 }, make("table", {}, make("thead", {}, head), body)),
+  );
+  root.append(picture, table);
+
+  /** @type {D | undefined} */
+  let latest;
+  let width = 0;
+
+  const drawPicture = () => {
+    if (latest === undefined || width === 0) return;
+    const svg = plot({
+      className: "chart-svg",
+      width,
+      ...spec.options(latest, width),
+    });
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", spec.label(latest));
+    // The sentence above says it all; names of groups ("bar", "rule") would only be in the way.
+    for (const group of svg.querySelectorAll("g[aria-label]")) group.removeAttribute("aria-label");
+    // Its rules stand in our style sheet: the page's content security policy allows no style elements.
+    svg.querySelector("style")?.remove();
+    picture.replaceChildren(svg);
+  };
+  const drawTable = () => {
+    if (latest === undefined || !table.open) return;
+    body.replaceChildren(
+      ...spec.rows(latest).map((row) => make("tr", {}, ...row.map((cell) => make("td", {}, String(cell))))),
+    );
+  };
+
+  table.addEventListener("toggle", drawTable);
+  new ResizeObserver(([entry]) => {
+    const next = Math.round(entry.contentRect.width);
+    if (next === width) return;
+    width = next;
+    drawPicture();
+  }).observe(picture);
+
+  return (data) => {
+    latest = data;
+    drawPicture();
+    drawTable();
+  };
+}

@@ -1,0 +1,18 @@
+/**
+ * The data sets that the page offers besides the reader's own, and where each comes from.
+ * A set without a file is drawn by the engine itself, so that the first picture waits for no download.
+ *
+ * @typedef {object} DataSet
+ * @property {number} size pixels a side
+ * @property {number} pool how many images are drawn, training and held-out together; for a file, all that it has
+ * @property {string} [file] relative to the page
+ */
+
+/** @type {Record<Exclude<import("./parameters.js").DataName, "own">, DataSet>} */
+export const DATA_SETS = {
+  // An eighth is held out, which leaves 4,096 for training.
+  faces: { size: 16, pool: 4682 },
+  patches: { size: 16, pool: 0, file: "data/patches.bin" },
+  fashion: { size: 28, pool: 0, file: "data/fashion.bin" },
+  mnist: { size: 28, pool: 0, file: "data/mnist.bin" },
+};

@@ -1,0 +1,11 @@
+/** How each denoiser is called and drawn, in every figure. The colours stand in page.css. */
+export const DENOISERS = {
+  empirical: { label: "Empirical", colour: "var(--d-m)", dash: undefined },
+  gaussian: { label: "Gaussian", colour: "var(--d-g)", dash: "6 3" },
+};
+
+/** The two that need no training, in the order of the page. */
+export const EXACT = /** @type {const} */ (["empirical", "gaussian"]);
+
+/** A sample is a copy when its nearest training image is this much nearer than the second nearest. */
+export const MEMORIZED = 1 / 3;

@@ -1,0 +1,36 @@
+/** Places narrower than this many pixels are laid out as on a phone, here and in figures.css. */
+export const NARROW = 560;
+
+/**
+ * The element of `root` that plays `part`; index.html must have it.
+ * @template {Element} T
+ * @param {ParentNode} root
+ * @param {string} name value of `data-part`
+ * @param {new () => T} type
+ * @returns {T}
+ */
+export function part(root, name, type) {
+  const element = root.querySelector(`[data-part="${name}"]`);
+  if (!(element instanceof type)) throw new Error(`index.html has no ${type.name} with data-part="${name}"`);
+  return element;
+}
+
+/** @param {ParentNode} root @param {string} name */
+export const canvas = (root, name) => part(root, name, HTMLCanvasElement);
+
+/** @param {ParentNode} root @param {string} name */
+export const element = (root, name) => part(root, name, HTMLElement);
+
+/**
+ * Make an element.
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag
+ * @param {Partial<Omit<HTMLElementTagNameMap[K], "style" | "dataset">>} [properties]
+ * @param {...(Node | string)} children
+ * @returns {HTMLElementTagNameMap[K]}
+ */
+export function make(tag, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+}

@@ -1,0 +1,154 @@
+import { toFailure, transferables } from "./protocol.js";
+
+/**
+ * @typedef {import("./protocol.js").Calls} Calls
+ * @typedef {import("./protocol.js").Kind} Kind
+ * @typedef {import("./protocol.js").Failure} Failure
+ * @typedef {import("./protocol.js").FromWorker} FromWorker
+ * @typedef {import("./protocol.js").ToWorker} ToWorker
+ * @typedef {import("./protocol.js").Event} EngineEvent
+ *
+ * @typedef {Pick<Worker, "postMessage" | "terminate" | "onmessage" | "onerror" | "onmessageerror">} WorkerLike
+ * @typedef {{resolve: (result: any) => void, reject: (error: Failure) => void}} Waiting
+ */
+
+/** The page's side of the protocol: calls that answer with promises. */
+export class EngineClient {
+  /** @type {Map<number, Waiting>} */
+  #waiting = new Map();
+  /** @type {WorkerLike | undefined} */
+  #worker;
+  #nextId = 1;
+  #startWorker;
+  #base;
+
+  /** Called for each event of the worker. @type {(event: EngineEvent) => void} */
+  onevent = () => {};
+  /** Called when the worker died; the next call starts a new one. @type {(error: Failure) => void} */
+  oncrash = () => {};
+
+  /**
+   * @param {() => WorkerLike} startWorker
+   * @param {string} base the page's address
+   */
+  constructor(startWorker, base) {
+    this.#startWorker = startWorker;
+    this.#base = base;
+  }
+
+  /**
+   * Ask the worker. Rejects with a {@link Failure}.
+   * @template {Kind} K
+   * @param {K} call
+   * @param {Calls[K]["call"]} payload
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<Calls[K]["result"]>}
+   */
+  call(call, payload, signal) {
+    const worker = this.#running();
+    const id = this.#nextId++;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      signal?.addEventListener("abort", () => {
+        if (!this.#waiting.delete(id)) return;
+        post(worker, { kind: "cancel", id });
+        reject({ kind: "Cancelled", message: "Stopped", hint: "" });
+      });
+      post(worker, { kind: "call", id, call, payload });
+    });
+  }
+
+  /** A queue of length one, in which the latest call wins. */
+  lane() {
+    return new Lane(this);
+  }
+
+  #running() {
+    if (this.#worker) return this.#worker;
+    const worker = this.#startWorker();
+    worker.onmessage = ({ data }) => this.#receive(data);
+    worker.onerror = (event) => {
+      event.preventDefault?.();
+      this.#crash(event.message);
+    };
+    worker.onmessageerror = () => this.#crash("a message could not be read");
+    post(worker, { kind: "start", base: this.#base });
+    this.#worker = worker;
+    return worker;
+  }
+
+  /** @param {FromWorker} message */
+  #receive(message) {
+    if (message.kind === "event") return this.onevent(message);
+    const waiting = this.#waiting.get(message.id);
+    this.#waiting.delete(message.id);
+    if (message.kind === "done") waiting?.resolve(message.result);
+    else waiting?.reject(message.error);
+  }
+
+  /** @param {string | undefined} reason */
+  #crash(reason) {
+    this.#worker?.terminate();
+    this.#worker = undefined;
+    const error = toFailure({
+      kind: "WorkerCrashed",
+      message: `The engine stopped unexpectedly${reason ? ` (${reason})` : ""}`,
+      hint: "Try again: a new one starts by itself.",
+    });
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    this.oncrash(error);
+    for (const { reject } of waiting) reject(error);
+  }
+}
+
+/**
+ * Latest wins: while one call is under way only the newest of those that follow is kept.
+ * So a dragged slider gets as many answers as the engine can give, and the last one is always for where it rests.
+ */
+export class Lane {
+  #client;
+  #busy = false;
+  /** @type {{start: () => void, drop: () => void} | undefined} */
+  #next;
+
+  /** @param {Pick<EngineClient, "call">} client */
+  constructor(client) {
+    this.#client = client;
+  }
+
+  /**
+   * @template {Kind} K
+   * @param {K} call
+   * @param {Calls[K]["call"]} payload
+   * @returns {Promise<Calls[K]["result"] | undefined>} undefined when a newer call took its place
+   */
+  call(call, payload) {
+    return new Promise((resolve, reject) => {
+      const start = () => {
+        this.#busy = true;
+        this.#client
+          .call(call, payload)
+          .then(resolve, reject)
+          .finally(() => {
+            this.#busy = false;
+            const next = this.#next;
+            this.#next = undefined;
+            next?.start();
+          });
+      };
+      this.#next?.drop();
+      this.#next = undefined;
+      if (this.#busy) this.#next = { start, drop: () => resolve(undefined) };
+      else start();
+    });
+  }
+}
+
+/**
+ * @param {WorkerLike} worker
+ * @param {ToWorker} message
+ */
+function post(worker, message) {
+  worker.postMessage(message, transferables(message));
+}

@@ -1,0 +1,336 @@
+/**
+ * The engine's home: this worker owns the WebAssembly instance, the GPU device and the data.
+ * It answers calls one at a time, in the order in which they came, and keeps the last engine, data set and fit,
+ * because neighbouring calls are nearly always about the same ones.
+ */
+import init, { Dataset, Engine, Exact } from "../../pkg/hidden_gaussian.js";
+import { DATA_SETS } from "../data.js";
+import { importFiles } from "./import.js";
+import { toFailure, transferables } from "./protocol.js";
+
+/**
+ * @typedef {import("./protocol.js").Calls} Calls
+ * @typedef {import("./protocol.js").Kind} Kind
+ * @typedef {import("./protocol.js").Call} Call
+ * @typedef {import("./protocol.js").Setting} Setting
+ * @typedef {import("./protocol.js").Pictures} Pictures
+ * @typedef {import("./protocol.js").EngineInfo} EngineInfo
+ * @typedef {import("./protocol.js").EngineChoice} EngineChoice
+ * @typedef {import("./protocol.js").Failure} Failure
+ * @typedef {import("./protocol.js").FromWorker} FromWorker
+ * @typedef {import("./protocol.js").ToWorker} ToWorker
+ * @typedef {import("./protocol.js").DataName} DataName
+ */
+
+/** How many of the heaviest training images the page shows. */
+const HEAVIEST = 16;
+/** How many training images the page shows as a taste of a data set. */
+const GALLERY = 24;
+
+// The type checker knows pages only; a worker's own end of the line has the same two members.
+const scope = /** @type {Pick<Worker, "postMessage" | "onmessage">} */ (/** @type {unknown} */ (self));
+const ready = init({ module_or_path: new URL("../../pkg/hidden_gaussian_bg.wasm", import.meta.url) });
+
+let base = "";
+/** @type {{choice: EngineChoice, engine: Engine} | undefined} */
+let opened;
+/** @type {{name: DataName, set: Dataset} | undefined} */
+let loaded;
+/** The reader's own images, kept while another set is on the screen. @type {Dataset | undefined} */
+let own;
+/** @type {{engine: Engine, set: Dataset, n: number, exact: Exact} | undefined} */
+let fitted;
+
+/** @type {Call[]} */
+const queue = [];
+let working = false;
+
+scope.onmessage = ({ data }) => {
+  const message = /** @type {ToWorker} */ (data);
+  if (message.kind === "start") base = message.base;
+  else if (message.kind === "call") {
+    queue.push(message);
+    if (!working) void work();
+  } else {
+    const index = queue.findIndex(({ id }) => id === message.id);
+    if (index >= 0) queue.splice(index, 1);
+  }
+};
+
+async function work() {
+  working = true;
+  await ready;
+  for (let next = queue.shift(); next; next = queue.shift()) {
+    const { id, call, payload } = next;
+    try {
+      post({ kind: "done", id, result: await answer(call, payload) });
+    } catch (thrown) {
+      post({ kind: "failed", id, error: toFailure(thrown) });
+      // After a trap nothing in the instance can be trusted: let the page see an error and start a new worker.
+      if (thrown instanceof WebAssembly.RuntimeError) reportError(thrown);
+    }
+    busy("");
+    // A new task, so that messages which came meanwhile (a cancel, say) are read before the next call starts.
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+  working = false;
+}
+
+/**
+ * @template {Kind} K
+ * @param {K} call
+ * @param {Calls[K]["call"]} payload
+ * @returns {Promise<Calls[K]["result"]>}
+ */
+async function answer(call, payload) {
+  const handler = /** @type {(payload: Calls[K]["call"]) => Promise<Calls[K]["result"]>} */ (handlers[call]);
+  try {
+    return await handler(payload);
+  } catch (thrown) {
+    if (toFailure(thrown).kind !== "DeviceLost") throw thrown;
+    // A lost device is a normal event: everything on it is gone, so make it again and repeat the call once.
+    closeEngine();
+    return handler(payload);
+  }
+}
+
+/** @type {{[K in Kind]: (payload: Calls[K]["call"]) => Promise<Calls[K]["result"]>}} */
+const handlers = {
+  async open({ engine }) {
+    await openEngine(engine);
+    return null;
+  },
+
+  async describe({ setting }) {
+    const set = await dataset(setting.data);
+    const data = set.info();
+    const n = Math.min(setting.n, data.trainCount);
+    const shown = Array.from({ length: Math.min(GALLERY, n) }, (_, i) => set.train(i));
+    return { data, n, gallery: pictures(set, join(shown)) };
+  },
+
+  async denoise({ setting, split, image, sigma, seed }) {
+    const { exact, set, n } = await fit(setting);
+    const images = imageCount(set, split, n);
+    const index = image % images;
+    const start = performance.now();
+    const { clean, noisy, empirical, gaussian, weights, indices, effective } = await exact.denoise(
+      set,
+      split,
+      index,
+      sigma,
+      seed,
+    );
+    const elapsedMs = performance.now() - start;
+    const heaviest = [...indices.subarray(0, HEAVIEST)].map((i) => set.train(i));
+    return {
+      n,
+      image: index,
+      imageCount: images,
+      clean: pictures(set, clean),
+      noisy: pictures(set, noisy),
+      empirical: pictures(set, empirical),
+      gaussian: pictures(set, gaussian),
+      rmse: {
+        empirical: rmse(empirical, clean),
+        gaussian: rmse(gaussian, clean),
+        between: rmse(empirical, gaussian),
+      },
+      weights,
+      indices,
+      heaviest: pictures(set, join(heaviest)),
+      effective,
+      elapsedMs,
+    };
+  },
+
+  async sweep({ setting, split, image, sigmas, seed }) {
+    const { exact, set, n } = await fit(setting);
+    const index = image % imageCount(set, split, n);
+    /** @type {import("./protocol.js").SweepResult} */
+    const result = { sigmas, empirical: [], gaussian: [], effective: [] };
+    for (const sigma of sigmas) {
+      const { clean, empirical, gaussian, effective } = await exact.denoise(set, split, index, sigma, seed);
+      result.empirical.push(rmse(empirical, clean));
+      result.gaussian.push(rmse(gaussian, clean));
+      result.effective.push(effective);
+    }
+    return result;
+  },
+
+  async trajectory({ setting, seed, steps }) {
+    const { exact, set } = await fit(setting);
+    const start = performance.now();
+    const { sigmas, empirical, gaussian } = await exact.trajectory({ steps, method: "euler", seed });
+    const elapsedMs = performance.now() - start;
+    /** @param {typeof empirical} path */
+    const show = ({ x, d, nearest }) => ({
+      x: pictures(set, x),
+      d: pictures(set, d),
+      nearest: pictures(set, set.train(nearest.index)),
+      index: nearest.index,
+      d1: nearest.d1,
+      d2: nearest.d2,
+    });
+    return { sigmas, empirical: show(empirical), gaussian: show(gaussian), elapsedMs };
+  },
+
+  async samples({ setting, seed, count }) {
+    const { exact, set, n } = await fit(setting);
+    busy("Drawing samples");
+    const start = performance.now();
+    const { empirical, gaussian, heldOutGl } = await exact.samples({ count, seed });
+    const elapsedMs = performance.now() - start;
+    /** @param {typeof empirical} samples */
+    const show = ({ images, nearest, ...numbers }) => ({
+      images: pictures(set, images),
+      nearest: pictures(set, join([...nearest].map((i) => set.train(i)))),
+      indices: nearest,
+      ...numbers,
+    });
+    return { empirical: show(empirical), gaussian: show(gaussian), heldOutGl, n, elapsedMs };
+  },
+
+  async import({ files, size, colour }) {
+    busy("Reading your files");
+    const set = await importFiles(files, { size, colour });
+    // Only now is the old set given up: a broken file costs the reader nothing.
+    if (fitted?.set === own) closeFit();
+    if (loaded?.set === own) loaded = undefined;
+    own?.free();
+    own = set;
+    return { data: set.info() };
+  },
+};
+
+/**
+ * The engine of this choice. One that cannot be had is replaced by the other, and the page is told why.
+ * @param {EngineChoice} choice
+ */
+async function openEngine(choice) {
+  if (opened?.choice === choice) return opened.engine;
+  busy(choice === "cpu" ? "Starting the engine" : "Starting the engines and measuring them");
+  closeEngine();
+  /** @type {Failure | null} */
+  let problem = null;
+  const engine = await Engine.open(choice).catch((thrown) => {
+    if (choice === "cpu") throw thrown;
+    problem = toFailure(thrown);
+    return Engine.open("cpu");
+  });
+  opened = { choice, engine };
+  post({ kind: "event", event: "engine", engine: { ...engine.info(), problem } });
+  return engine;
+}
+
+/**
+ * The data set of this name, made or fetched when it is first asked for.
+ * @param {DataName} name
+ */
+async function dataset(name) {
+  if (loaded?.name === name) return loaded.set;
+  const set = name === "own" ? own : await makeDataset(name);
+  if (!set) {
+    throw { kind: "BadInput", message: "Your own images are no longer loaded", hint: "Choose the files again." };
+  }
+  if (loaded && loaded.set !== own) {
+    if (fitted?.set === loaded.set) closeFit();
+    loaded.set.free();
+  }
+  loaded = { name, set };
+  return set;
+}
+
+/** @param {Exclude<DataName, "own">} name */
+async function makeDataset(name) {
+  const { size, file, pool } = DATA_SETS[name];
+  if (!file) {
+    busy("Drawing the training images");
+    return Dataset.faces({ size, count: pool, seed: 0 });
+  }
+  busy("Fetching the data");
+  const response = await fetch(new URL(file, base)).catch(() => undefined);
+  if (!response?.ok) {
+    throw {
+      kind: "BadInput",
+      message: `The file ${file} could not be fetched${response ? ` (HTTP ${response.status})` : ""}`,
+      hint: "Check the connection and choose the data set again.",
+    };
+  }
+  return Dataset.import(file, new Uint8Array(await response.arrayBuffer()), { size });
+}
+
+/**
+ * Both denoisers, fitted to the first `n` training images.
+ * @param {Setting} setting
+ */
+async function fit(setting) {
+  const set = await dataset(setting.data);
+  const engine = await openEngine(setting.engine);
+  const n = Math.min(setting.n, set.info().trainCount);
+  if (fitted && fitted.engine === engine && fitted.set === set && fitted.n === n) return fitted;
+  closeFit();
+  busy("Fitting the denoisers");
+  fitted = { engine, set, n, exact: await Exact.fit(engine, set, n) };
+  return fitted;
+}
+
+/**
+ * How many images the reader can choose from.
+ * @param {Dataset} set
+ * @param {import("./protocol.js").Split} split
+ * @param {number} n
+ */
+function imageCount(set, split, n) {
+  return split === "train" ? n : set.info().heldOutCount;
+}
+
+function closeFit() {
+  fitted?.exact.free();
+  fitted = undefined;
+}
+
+function closeEngine() {
+  closeFit();
+  opened?.engine.free();
+  opened = undefined;
+}
+
+/**
+ * @param {Dataset} set
+ * @param {Float32Array} values any number of images
+ * @returns {Pictures}
+ */
+function pictures(set, values) {
+  const { width, height } = set.info();
+  return { width, height, rgba: /** @type {Uint8ClampedArray<ArrayBuffer>} */ (set.rgba(values)) };
+}
+
+/** @param {Float32Array[]} parts */
+function join(parts) {
+  const whole = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let offset = 0;
+  for (const part of parts) {
+    whole.set(part, offset);
+    offset += part.length;
+  }
+  return whole;
+}
+
+/**
+ * @param {Float32Array} a
+ * @param {Float32Array} b
+ */
+function rmse(a, b) {
+  return Math.sqrt(a.reduce((sum, value, i) => sum + (value - b[i]) ** 2, 0) / a.length);
+}
+
+/** @param {string} text */
+function busy(text) {
+  post({ kind: "event", event: "busy", text });
+}
+
+/** @param {FromWorker} message */
+function post(message) {
+  scope.postMessage(message, transferables(message));
+}

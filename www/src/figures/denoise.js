@@ -1,0 +1,154 @@
+/** Figure I.1: one noisy image, two exact denoisers, and the softmax weights behind the first. */
+import { barY, ruleY, text } from "@observablehq/plot";
+import { chart } from "../chart.js";
+import { canvas, element, make, NARROW } from "../dom.js";
+import { liveFigure, SETTING, setting } from "../figure.js";
+import { count, fixed, milliseconds, percent, significant } from "../format.js";
+import { drawPicture, pictureCount } from "../images.js";
+
+/** @typedef {import("../engine/protocol.js").DenoiseResult} DenoiseResult */
+
+/** Bars of the chart, on a wide screen and on a phone. The style sheet hides the images of the missing ones. */
+const BARS = 16;
+const BARS_NARROW = 8;
+
+/** From here on the noise drowns the images, whose standard deviation is 0.5. */
+const HIGH_NOISE = 20;
+/** Below this the noise is far smaller than the distance between two images. */
+const LOW_NOISE = 0.1;
+
+/**
+ * @param {HTMLElement} root
+ * @param {import("../figure.js").Page} page
+ */
+export function denoiseFigure(root, page) {
+  const pictures = {
+    clean: canvas(root, "clean"),
+    noisy: canvas(root, "noisy"),
+    empirical: canvas(root, "empirical"),
+    gaussian: canvas(root, "gaussian"),
+  };
+  const heaviest = Array.from({ length: BARS }, () => ({ canvas: make("canvas"), weight: make("span") }));
+  element(root, "heaviest").append(...heaviest.map(({ canvas, weight }) => make("li", {}, canvas, weight)));
+  const drawWeights = weightsChart(element(root, "weights"));
+  const latency = element(root, "latency");
+
+  liveFigure(root, page, {
+    reads: [...SETTING, "denoise.split", "denoise.image", "denoise.sigma", "denoise.seed"],
+    compute: (values, lane) =>
+      lane.call("denoise", {
+        setting: setting(values),
+        split: values["denoise.split"],
+        image: values["denoise.image"] - 1,
+        sigma: values["denoise.sigma"],
+        seed: values["denoise.seed"],
+      }),
+    draw(result, elapsedMs) {
+      for (const name of /** @type {(keyof typeof pictures)[]} */ (Object.keys(pictures))) {
+        drawPicture(pictures[name], result[name]);
+      }
+      const shown = pictureCount(result.heaviest);
+      heaviest.forEach(({ canvas, weight }, i) => {
+        canvas.hidden = i >= shown;
+        weight.textContent = i < shown ? percent(result.weights[i]) : "";
+        if (i < shown) {
+          drawPicture(canvas, result.heaviest, i);
+          describe(canvas, `Training image ${result.indices[i]}`);
+        }
+      });
+      drawWeights(result);
+      latency.textContent = milliseconds(elapsedMs);
+      latency.title = `${milliseconds(elapsedMs)} from the slider to the answer, ${fixed(result.elapsedMs, 1)} ms of it in the engine`;
+      tell(result);
+    },
+  });
+
+  /** @param {DenoiseResult} result */
+  function tell({ n, image, imageCount, rmse, weights, effective }) {
+    const { "denoise.sigma": sigma, "denoise.split": split } = page.store.values;
+    const images = share(effective);
+    page.live.set({
+      "denoise.n": count(n),
+      "denoise.sigma": significant(sigma),
+      "denoise.image": `${count(image + 1)} of ${count(imageCount)}`,
+      "denoise.effective": images,
+      "denoise.largest": percent(weights[0]),
+      "denoise.rmse.empirical": fixed(rmse.empirical),
+      "denoise.rmse.gaussian": fixed(rmse.gaussian),
+    });
+    page.live.claim("denoise.mean", sigma >= HIGH_NOISE ? rmse.between < 0.1 : undefined);
+    page.live.claim("denoise.lookup", sigma <= LOW_NOISE ? weights[0] > 0.9 : undefined);
+    page.live.claim(
+      "denoise.heldOut",
+      split === "heldOut" && sigma < HIGH_NOISE ? rmse.gaussian < rmse.empirical : undefined,
+    );
+    describe(pictures.clean, `Clean ${split === "train" ? "training" : "held-out"} image ${image + 1}`);
+    describe(pictures.noisy, `The same image with noise of standard deviation ${significant(sigma)}`);
+    describe(pictures.empirical, `Answer of the empirical denoiser, ${fixed(rmse.empirical)} from the clean image`);
+    describe(pictures.gaussian, `Answer of the Gaussian denoiser, ${fixed(rmse.gaussian)} from the clean image`);
+    page.live.announce(
+      `Noise level ${significant(sigma)}: the empirical denoiser averages ${images} of ${count(n)} images; ` +
+        `its error is ${fixed(rmse.empirical)}, the Gaussian denoiser’s ${fixed(rmse.gaussian)}.`,
+    );
+  }
+}
+
+/**
+ * The largest weights as bars; each stands above its training image.
+ * @param {HTMLElement} root
+ */
+function weightsChart(root) {
+  return chart(
+    root,
+    /** @type {import("../chart.js").ChartSpec<DenoiseResult>} */ ({
+      label: ({ weights, effective, n }) =>
+        `Largest softmax weights: the first image has ${percent(weights[0])}; effectively ${share(effective)} of ${count(n)} images share the answer`,
+      columns: ["Rank", "Training image", "Weight"],
+      rows: ({ weights, indices }) => [...weights].map((weight, i) => [i + 1, indices[i], significant(weight, 4)]),
+      options({ weights, effective, n }, width) {
+        const bars = width < NARROW ? BARS_NARROW : BARS;
+        const ranks = Array.from({ length: bars }, (_, i) => i);
+        const levels = [
+          { share: 0.5, label: "50 %" },
+          { share: 1, label: "100 %" },
+        ];
+        return {
+          height: 150,
+          marginTop: 18,
+          marginBottom: 1,
+          marginLeft: 0,
+          marginRight: 0,
+          x: { axis: null, domain: ranks, padding: 0.24 },
+          y: { axis: null, domain: [0, 1] },
+          marks: [
+            ruleY(levels, { y: "share", stroke: "var(--line)" }),
+            text(levels, { y: "share", text: "label", frameAnchor: "right", dy: -6, fill: "var(--muted)" }),
+            barY(ranks.slice(0, weights.length), { x: (rank) => rank, y: (rank) => weights[rank], fill: "var(--d-m)" }),
+            ruleY([0], { stroke: "var(--muted)" }),
+            text([`${share(effective)} of ${count(n)} images`], {
+              text: (label) => label,
+              frameAnchor: "top-right",
+              dy: 14,
+              className: "chart-figure",
+            }),
+            text(["effectively share the answer: exp(entropy)"], {
+              text: (label) => label,
+              frameAnchor: "top-right",
+              dy: 34,
+              fill: "var(--muted)",
+            }),
+          ],
+        };
+      },
+    }),
+  );
+}
+
+/** An effective number of images; below ten its fraction counts. @param {number} effective */
+const share = (effective) => (effective < 10 ? fixed(effective, 1) : count(Math.round(effective)));
+
+/** @param {HTMLCanvasElement} picture @param {string} label */
+function describe(picture, label) {
+  picture.setAttribute("role", "img");
+  picture.setAttribute("aria-label", label);
+}

@@ -1,0 +1,77 @@
+/** Figure I.2: ten Euler steps from the same noise with both denoisers. */
+import { EXACT, MEMORIZED } from "../denoisers.js";
+import { canvas, element, make } from "../dom.js";
+import { liveFigure, SETTING, setting } from "../figure.js";
+import { count, fixed, significant } from "../format.js";
+import { drawPicture } from "../images.js";
+
+/** @typedef {import("../engine/protocol.js").TrajectoryResult} TrajectoryResult */
+
+/** The paper's number of steps. */
+const STEPS = 10;
+
+/**
+ * @param {HTMLElement} root
+ * @param {import("../figure.js").Page} page
+ */
+export function trajectoryFigure(root, page) {
+  const { store, live } = page;
+  /** @param {string} name */
+  const row = (name) => {
+    const cells = Array.from({ length: STEPS }, () => make("canvas", { ariaHidden: "true" }));
+    element(root, name).append(...cells);
+    return cells;
+  };
+  const strips = { empirical: row("strip-empirical"), gaussian: row("strip-gaussian") };
+  const sigmas = Array.from({ length: STEPS }, () => make("span"));
+  element(root, "sigmas").append(...sigmas);
+  const columns = sigmas.map((sigma, i) => [strips.empirical[i], strips.gaussian[i], sigma]);
+  columns.forEach((cells, index) => {
+    const select = () => store.set({ "trajectory.step": index + 1 });
+    for (const cell of cells) {
+      cell.addEventListener("pointerenter", select);
+      cell.addEventListener("click", select);
+    }
+  });
+
+  /** @type {TrajectoryResult | undefined} */
+  let latest;
+
+  const drawStep = () => {
+    const selected = store.values["trajectory.step"] - 1;
+    columns.forEach((cells, index) => cells.forEach((cell) => cell.classList.toggle("selected", index === selected)));
+    if (!latest) return;
+    for (const name of EXACT) {
+      drawPicture(canvas(root, `${name}-x`), latest[name].x, selected);
+      drawPicture(canvas(root, `${name}-d`), latest[name].d, selected);
+    }
+    live.set({ "trajectory.step": count(selected + 1) });
+  };
+  store.subscribe(["trajectory.step"], drawStep);
+
+  liveFigure(root, page, {
+    reads: [...SETTING, "trajectory.seed"],
+    compute: (values, lane) =>
+      lane.call("trajectory", { setting: setting(values), seed: values["trajectory.seed"], steps: STEPS }),
+    draw(result) {
+      latest = result;
+      sigmas.forEach(
+        (place, step) => (place.textContent = significant(result.sigmas[step], result.sigmas[step] < 10 ? 2 : 3)),
+      );
+      for (const name of EXACT) {
+        const path = result[name];
+        strips[name].forEach((cell, step) => drawPicture(cell, path.d, step));
+        drawPicture(canvas(root, `${name}-end`), path.x, STEPS);
+        drawPicture(canvas(root, `${name}-nearest`), path.nearest);
+        const ratio = path.d1 / path.d2;
+        live.set({
+          [`trajectory.${name}.ratio`]: fixed(ratio),
+          [`trajectory.${name}.verdict`]: ratio < MEMORIZED ? "a copy" : "a new image",
+        });
+      }
+      live.claim("trajectory.copy", result.empirical.d1 / result.empirical.d2 < MEMORIZED);
+      live.claim("trajectory.new", result.gaussian.d1 / result.gaussian.d2 >= MEMORIZED);
+      drawStep();
+    },
+  });
+}

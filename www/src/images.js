@@ -1,0 +1,59 @@
+/** @typedef {import("./engine/protocol.js").Pictures} Pictures */
+
+/** Pixels between the images of a grid. */
+const GAP = 1;
+
+/** How many images there are. @param {Pictures} pictures */
+export function pictureCount({ width, height, rgba }) {
+  return rgba.length / (4 * width * height);
+}
+
+/**
+ * Draw one image, one canvas pixel to an image pixel; the style sheet enlarges it without smoothing.
+ * @param {HTMLCanvasElement} canvas
+ * @param {Pictures} pictures
+ * @param {number} [index]
+ */
+export function drawPicture(canvas, pictures, index = 0) {
+  resize(canvas, pictures.width, pictures.height);
+  canvas.getContext("2d")?.putImageData(imageData(pictures, index), 0, 0);
+}
+
+/**
+ * Draw all images as a grid, row by row.
+ * @param {HTMLCanvasElement} canvas
+ * @param {Pictures} pictures
+ * @param {number} columns
+ */
+export function drawGrid(canvas, pictures, columns) {
+  const { width, height } = pictures;
+  const count = pictureCount(pictures);
+  const rows = Math.ceil(count / columns);
+  resize(canvas, columns * (width + GAP) - GAP, rows * (height + GAP) - GAP);
+  const context = canvas.getContext("2d");
+  for (let i = 0; i < count; i++) {
+    const x = (i % columns) * (width + GAP);
+    const y = Math.floor(i / columns) * (height + GAP);
+    context?.putImageData(imageData(pictures, i), x, y);
+  }
+}
+
+/**
+ * Setting a canvas' size clears it even if nothing changes, which flickers.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width
+ * @param {number} height
+ */
+function resize(canvas, width, height) {
+  if (canvas.width !== width) canvas.width = width;
+  if (canvas.height !== height) canvas.height = height;
+}
+
+/**
+ * @param {Pictures} pictures
+ * @param {number} index
+ */
+function imageData({ width, height, rgba }, index) {
+  const length = 4 * width * height;
+  return new ImageData(rgba.subarray(index * length, (index + 1) * length), width, height);
+}

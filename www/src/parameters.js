@@ -1,0 +1,236 @@
+/**
+ * The one table of parameters. Defaults, ranges, help, controls, validation and the URL all come from here.
+ * A parameter's key is also its name in the URL; a dot separates the figure from the knob. What the reader counts,
+ * counts from one.
+ *
+ * @typedef {"faces" | "patches" | "fashion" | "mnist" | "own"} DataName
+ * @typedef {"auto" | "gpu" | "cpu"} EngineChoice
+ * @typedef {"heldOut" | "train"} Split
+ *
+ * @typedef {{
+ *   data: DataName,
+ *   n: number,
+ *   engine: EngineChoice,
+ *   "own.size": number,
+ *   "own.colour": "grey" | "colour",
+ *   "denoise.split": Split,
+ *   "denoise.image": number,
+ *   "denoise.sigma": number,
+ *   "denoise.seed": number,
+ *   "trajectory.seed": number,
+ *   "trajectory.step": number,
+ *   "samples.seed": number,
+ *   "samples.pick": number,
+ * }} Values
+ *
+ * @typedef {keyof Values} Key
+ *
+ * @typedef {object} Common
+ * @property {string} label what the control is called
+ * @property {string} help one sentence on what it does
+ * @property {string} [unit]
+ *
+ * @typedef {Common & {type: "choice", default: string | number, options: {value: string | number, label: string}[]}} Choice
+ *   one of a few named values
+ * @typedef {Common & {type: "stops", default: number, stops: number[]}} Stops
+ *   one of a few numbers in order, shown as a slider
+ * @typedef {Common & {type: "range", default: number, min: number, max: number, scale: "linear" | "log"}} Range
+ *   any number of an interval; whole numbers when the scale is linear
+ * @typedef {Choice | Stops | Range} Parameter
+ */
+
+/** The largest seed: Philox takes 32 bits, and so does a readable link. */
+const MAX_SEED = 0xffffffff;
+
+/** @type {(label: string, help: string, start: number) => Range} */
+const seed = (label, help, start) => ({
+  type: "range",
+  label,
+  help,
+  default: start,
+  min: 0,
+  max: MAX_SEED,
+  scale: "linear",
+});
+
+/** @satisfies {Record<Key, Parameter>} */
+export const parameters = {
+  data: /** @type {Choice} */ ({
+    type: "choice",
+    label: "Data",
+    help: "Where the training images come from.",
+    default: "faces",
+    options: [
+      { value: "faces", label: "Faces" },
+      { value: "patches", label: "Patches" },
+      { value: "fashion", label: "Fashion" },
+      { value: "mnist", label: "MNIST" },
+      { value: "own", label: "Your own" },
+    ],
+  }),
+  n: /** @type {Stops} */ ({
+    type: "stops",
+    label: "Training images N",
+    help: "How many images both denoisers know.",
+    default: 1024,
+    stops: [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096],
+  }),
+  engine: /** @type {Choice} */ ({
+    type: "choice",
+    label: "Engine",
+    help: "Auto measures both engines and takes the faster one.",
+    default: "auto",
+    options: [
+      { value: "auto", label: "Auto" },
+      { value: "gpu", label: "GPU" },
+      { value: "cpu", label: "CPU" },
+    ],
+  }),
+  "own.size": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Size",
+    help: "Your images are resized to this many pixels a side.",
+    unit: "px",
+    default: 16,
+    options: [
+      { value: 12, label: "12" },
+      { value: 16, label: "16" },
+      { value: 28, label: "28" },
+    ],
+  }),
+  "own.colour": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Colour",
+    help: "Colour triples the number of dimensions.",
+    default: "grey",
+    options: [
+      { value: "grey", label: "Grey" },
+      { value: "colour", label: "Colour" },
+    ],
+  }),
+  "denoise.split": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Image from",
+    help: "Held-out images are never seen by either denoiser.",
+    default: "heldOut",
+    options: [
+      { value: "heldOut", label: "Held-out set" },
+      { value: "train", label: "Training set" },
+    ],
+  }),
+  "denoise.image": /** @type {Range} */ ({
+    type: "range",
+    label: "Image",
+    help: "Which image of the set is made noisy.",
+    default: 29,
+    min: 1,
+    max: 4096,
+    scale: "linear",
+  }),
+  "denoise.sigma": /** @type {Range} */ ({
+    type: "range",
+    label: "Noise level σ",
+    help: "Standard deviation of the added noise; the images have standard deviation 0.5.",
+    default: 0.7,
+    min: 0.002,
+    max: 80,
+    scale: "log",
+  }),
+  "denoise.seed": seed("Noise", "Seed of the noise added to the image.", 1),
+  "trajectory.seed": seed("Noise", "Seed of the noise that both trajectories start from.", 1),
+  "trajectory.step": /** @type {Range} */ ({
+    type: "range",
+    label: "Step",
+    help: "The step that is shown large.",
+    default: 6,
+    min: 1,
+    max: 10,
+    scale: "linear",
+  }),
+  "samples.seed": seed("Noise", "Seed of the 64 noise images that both denoisers start from.", 1),
+  "samples.pick": /** @type {Range} */ ({
+    type: "range",
+    label: "Sample",
+    help: "The sample that is shown large.",
+    default: 1,
+    min: 1,
+    max: 64,
+    scale: "linear",
+  }),
+};
+
+const keys = /** @type {Key[]} */ (Object.keys(parameters));
+
+/** Every parameter at its default. @returns {Values} */
+export function defaults() {
+  return /** @type {Values} */ (Object.fromEntries(keys.map((key) => [key, parameters[key].default])));
+}
+
+/**
+ * Read one value from text.
+ * @param {Key} key
+ * @param {string} text
+ * @returns {string | number | undefined} undefined when the text names no allowed value
+ */
+export function parse(key, text) {
+  const parameter = parameters[key];
+  if (parameter.type === "choice") return parameter.options.find(({ value }) => String(value) === text)?.value;
+  const value = text.trim() === "" ? NaN : Number(text);
+  if (parameter.type === "stops") return parameter.stops.find((stop) => stop === value);
+  const whole = parameter.scale === "log" || Number.isInteger(value);
+  return value >= parameter.min && value <= parameter.max && whole ? value : undefined;
+}
+
+/**
+ * Read the state from a URL's query. What is missing is at its default; what makes no sense too, with a notice.
+ * @param {string} search
+ * @returns {{values: Values, problems: string[]}}
+ */
+export function fromSearch(search) {
+  const values = defaults();
+  const problems = [];
+  for (const [name, text] of new URLSearchParams(search)) {
+    const key = keys.find((known) => known === name);
+    const value = key && parse(key, text);
+    if (!key) problems.push(`This page has no setting called “${name}”.`);
+    else if (value === undefined)
+      problems.push(`“${text}” is no value for ${parameters[key].label}; using ${parameters[key].default}.`);
+    else if (value === "own")
+      problems.push("The link was made with somebody’s own images, which never leave their machine; using Faces.");
+    else Object.assign(values, { [key]: value });
+  }
+  return { values, problems };
+}
+
+/**
+ * Write the state as a URL's query: only what differs from the default.
+ * @param {Values} values
+ * @returns {string} empty, or starting with "?"
+ */
+export function toSearch(values) {
+  const query = new URLSearchParams();
+  const start = defaults();
+  for (const key of keys) {
+    if (values[key] !== start[key]) query.set(key, String(values[key]));
+  }
+  return query.size ? `?${query}` : "";
+}
+
+/**
+ * Position of a value on its slider, from 0 to 1.
+ * @param {Range} range
+ * @param {number} value
+ */
+export function toFraction({ min, max, scale }, value) {
+  return scale === "log" ? Math.log(value / min) / Math.log(max / min) : (value - min) / (max - min);
+}
+
+/**
+ * The value at a slider position from 0 to 1: three digits on a log scale, whole on a linear one.
+ * @param {Range} range
+ * @param {number} fraction
+ */
+export function fromFraction({ min, max, scale }, fraction) {
+  if (scale === "linear") return Math.round(min + fraction * (max - min));
+  return Math.min(max, Math.max(min, Number((min * (max / min) ** fraction).toPrecision(3))));
+}

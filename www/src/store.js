@@ -1,0 +1,85 @@
+import { fromSearch, parameters, toSearch } from "./parameters.js";
+
+/**
+ * @typedef {import("./parameters.js").Values} Values
+ * @typedef {import("./parameters.js").Key} Key
+ * @typedef {(values: Values) => void} Listener
+ */
+
+/** Writing the URL more often than this makes Safari refuse. */
+const URL_DELAY_MS = 250;
+
+/**
+ * The page's state: the parameter values, mirrored in the URL.
+ * A choice makes a history entry, so that "back" undoes it; a slider only rewrites the current one.
+ */
+export class Store {
+  /** @type {{keys: readonly Key[], listener: Listener}[]} */
+  #listeners = [];
+  /** @type {Values} */
+  #values;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #window;
+
+  /** @param {Window} window */
+  constructor(window) {
+    this.#window = window;
+    const { values, problems } = fromSearch(window.location.search);
+    this.#values = values;
+    /** What in the URL could not be used, as sentences. */
+    this.problems = problems;
+    window.addEventListener("popstate", () => {
+      clearTimeout(this.#timer);
+      this.#apply(fromSearch(window.location.search).values);
+    });
+  }
+
+  /** @returns {Readonly<Values>} */
+  get values() {
+    return this.#values;
+  }
+
+  /** @param {Partial<Values>} change */
+  set(change) {
+    const before = this.#values;
+    const changed = this.#apply({ ...before, ...change });
+    if (changed.length === 0) return;
+    clearTimeout(this.#timer);
+    if (changed.some((key) => parameters[key].type === "choice")) {
+      this.#window.history.replaceState(null, "", this.#url(before));
+      this.#window.history.pushState(null, "", this.#url(this.#values));
+    } else {
+      this.#timer = setTimeout(
+        () => this.#window.history.replaceState(null, "", this.#url(this.#values)),
+        URL_DELAY_MS,
+      );
+    }
+  }
+
+  /**
+   * Call `listener` whenever one of `keys` changes.
+   * @param {readonly Key[]} keys
+   * @param {Listener} listener
+   */
+  subscribe(keys, listener) {
+    this.#listeners.push({ keys, listener });
+  }
+
+  /** @param {Values} values */
+  #url(values) {
+    const { pathname, hash } = this.#window.location;
+    return `${pathname}${toSearch(values)}${hash}`;
+  }
+
+  /** @param {Values} next */
+  #apply(next) {
+    const before = this.#values;
+    const changed = /** @type {Key[]} */ (Object.keys(parameters)).filter((key) => next[key] !== before[key]);
+    this.#values = next;
+    for (const { keys, listener } of this.#listeners) {
+      if (keys.some((key) => changed.includes(key))) listener(next);
+    }
+    return changed;
+  }
+}

@@ -1,0 +1,141 @@
+import { canvas, element, NARROW, part } from "./dom.js";
+import { toFailure } from "./engine/protocol.js";
+import { liveFigure, SETTING, setting, showFailure } from "./figure.js";
+import { count, sentence } from "./format.js";
+import { drawGrid, pictureCount } from "./images.js";
+
+/**
+ * The panel that says what the denoisers were fitted to, and takes the reader's own files: by picker, or dropped
+ * anywhere on the page.
+ * @param {HTMLElement} root
+ * @param {HTMLElement} dropNotice shown while files are dragged over the page
+ * @param {import("./figure.js").Page} page
+ */
+export function trainingSet(root, dropNotice, page) {
+  const { store, engine, live } = page;
+  const errors = element(root, "import-error");
+  const gallery = canvas(root, "gallery");
+  /** The last files that could be read, to read them again at another size. @type {File[]} */
+  let own = [];
+
+  /** @param {File[]} files */
+  const load = async (files) => {
+    if (files.length === 0) return;
+    const values = store.values;
+    root.setAttribute("aria-busy", "true");
+    try {
+      const { data } = await engine.call("import", {
+        files,
+        size: values["own.size"],
+        colour: values["own.colour"] === "colour",
+      });
+      own = files;
+      errors.hidden = true;
+      root.setAttribute("data-own", "");
+      live.announce(`Read ${count(data.count)} images from ${data.name}.`);
+      if (store.values.data === "own") page.figures.forEach((update) => update());
+      else store.set({ data: "own" });
+    } catch (thrown) {
+      showFailure(errors, toFailure(thrown));
+    }
+    root.setAttribute("aria-busy", "false");
+  };
+
+  for (const name of ["files", "folder"]) {
+    const input = part(root, name, HTMLInputElement);
+    element(root, `choose-${name}`).addEventListener("click", () => input.click());
+    input.addEventListener("change", () => {
+      void load([...(input.files ?? [])]);
+      // So that choosing the same files again counts as a change.
+      input.value = "";
+    });
+  }
+  store.subscribe(["own.size", "own.colour"], () => void load(own));
+  acceptDrops(dropNotice, load);
+
+  liveFigure(root, page, {
+    reads: SETTING,
+    compute: (values, lane) => lane.call("describe", { setting: setting(values) }),
+    draw({ data, n, gallery: pictures }) {
+      const shown = pictureCount(pictures);
+      drawGrid(gallery, pictures, gallery.clientWidth < NARROW ? Math.ceil(shown / 2) : shown);
+      const { width, height, channels } = data;
+      live.set({
+        "data.name": data.name,
+        "data.source": data.source,
+        "data.licence": data.licence,
+        "data.note": sentence(data.note),
+        "data.size": `${width} × ${height}${channels === 3 ? " in colour" : ""}`,
+        "data.dimensions": count(width * height * channels),
+        "data.count": count(data.count),
+        "data.heldOut": count(data.heldOutCount),
+        "data.n": n === data.trainCount ? `all ${count(n)}` : count(n),
+      });
+      page.live.claim("data.rank", n > width * height * channels);
+    },
+  });
+
+  return {
+    /** Read the reader's files once more, after the worker that held them died. */
+    reload: () => load(own),
+  };
+}
+
+/**
+ * @param {HTMLElement} notice
+ * @param {(files: File[]) => void} load
+ */
+function acceptDrops(notice, load) {
+  /** Entering a child comes before leaving its parent, so count. */
+  let depth = 0;
+  /** @param {DragEvent} event */
+  const carriesFiles = (event) => event.dataTransfer?.types.includes("Files") ?? false;
+  /** @param {number} next */
+  const setDepth = (next) => {
+    depth = Math.max(0, next);
+    notice.hidden = depth === 0;
+  };
+  document.addEventListener("dragenter", (event) => carriesFiles(event) && setDepth(depth + 1));
+  document.addEventListener("dragleave", (event) => carriesFiles(event) && setDepth(depth - 1));
+  document.addEventListener("dragover", (event) => carriesFiles(event) && event.preventDefault());
+  document.addEventListener("drop", async (event) => {
+    if (!event.dataTransfer || !carriesFiles(event)) return;
+    event.preventDefault();
+    setDepth(0);
+    load(await droppedFiles(event.dataTransfer));
+  });
+}
+
+/**
+ * All files of a drop, folders opened.
+ * @param {DataTransfer} transfer
+ * @returns {Promise<File[]>}
+ */
+async function droppedFiles(transfer) {
+  // The entries must be taken before the first await: the browser empties the transfer after the event.
+  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry());
+  const files = [...transfer.files];
+  if (entries.some((entry) => entry?.isDirectory)) {
+    return (await Promise.all(entries.map((entry) => (entry ? walk(entry) : [])))).flat();
+  }
+  return files;
+}
+
+/**
+ * @param {FileSystemEntry} entry
+ * @returns {Promise<File[]>}
+ */
+async function walk(entry) {
+  if (entry.isFile) {
+    return [await new Promise((resolve, reject) => /** @type {FileSystemFileEntry} */ (entry).file(resolve, reject))];
+  }
+  const reader = /** @type {FileSystemDirectoryEntry} */ (entry).createReader();
+  const files = [];
+  // A reader hands out a folder in portions; an empty one ends it.
+  for (;;) {
+    /** @type {FileSystemEntry[]} */
+    const portion = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+    if (portion.length === 0) return files;
+    files.push(...(await Promise.all(portion.map(walk))).flat());
+  }
+}

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { count, milliseconds, percent, sentence, significant } from "../src/format.js";
+
+/** Percent signs stand behind a narrow space that does not break. @param {number} share */
+const plain = (share) => percent(share).replace("\u202f", " ");
+
+test("a share never rounds to none or to all unless it is", () => {
+  assert.equal(plain(0), "0 %");
+  assert.equal(plain(1e-9), "< 0.1 %");
+  assert.equal(plain(0.0123), "1.2 %");
+  assert.equal(plain(0.5), "50 %");
+  assert.equal(plain(0.996), "99.6 %");
+  assert.equal(plain(0.9999999), "> 99.9 %");
+  assert.equal(plain(1), "100 %");
+  assert.equal(percent(NaN), "–");
+});
+
+test("numbers keep their significant digits", () => {
+  assert.equal(significant(0.002), "0.002");
+  assert.equal(significant(42.4152), "42.4");
+  assert.equal(significant(0), "0");
+  assert.equal(significant(1.234e-7), "1.23e-7");
+  assert.equal(significant(Infinity), "–");
+  assert.equal(count(8192), "8,192");
+});
+
+test("times are read at a glance", () => {
+  assert.equal(milliseconds(0.2), "1 ms");
+  assert.equal(milliseconds(12.6), "13 ms");
+  assert.equal(milliseconds(2345), "2.3 s");
+});
+
+test("a sentence ends once", () => {
+  assert.equal(sentence("The file is empty"), "The file is empty.");
+  assert.equal(sentence("Done."), "Done.");
+  assert.equal(sentence(""), "");
+});
