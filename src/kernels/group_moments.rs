@@ -4,6 +4,7 @@
 use super::{Call, VIEWS, cover, params};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
+use crate::simd::{self, Vectorized, load};
 
 /// Added to the variance, so that a flat image stays flat.
 const EPSILON: f32 = 1e-5;
@@ -70,17 +71,50 @@ pub fn record(program: &mut Program, x: View, out: View, groups: Groups) -> Resu
 fn cpu(call: &mut Call<'_>) {
     let p: Params = call.params();
     let x = call.read(0);
-    let (channels, groups) = (p.channels as usize, p.groups as usize);
-    let size = channels / groups;
-    let inverse_count = 1.0 / (p.pixels as usize * size) as f32;
-    let images = x.chunks_exact(p.pixels as usize * channels);
-    for (image, out) in images.zip(call.write(1).chunks_exact_mut(2 * groups)) {
-        for (group, out) in out.chunks_exact_mut(2).enumerate() {
-            let values =
-                || image.chunks_exact(channels).flat_map(|row| &row[group * size..][..size]);
-            let mean = values().sum::<f32>() * inverse_count;
-            let variance = values().map(|x| (x - mean) * (x - mean)).sum::<f32>() * inverse_count;
-            out.copy_from_slice(&[mean, 1.0 / (variance + p.epsilon).sqrt()]);
+    simd::run(Work { p, x, out: call.write(1) });
+}
+
+struct Work<'a> {
+    p: Params,
+    x: &'a [f32],
+    out: &'a mut [f32],
+}
+
+impl Vectorized for Work<'_> {
+    #[inline(always)]
+    fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(self) {
+        let Self { p, x, out } = self;
+        let (channels, groups) = (p.channels as usize, p.groups as usize);
+        let len = p.pixels as usize * channels;
+        let size = channels / groups;
+        let inverse_count = 1.0 / (p.pixels as usize * size) as f32;
+        for (image, out) in out.chunks_exact_mut(2 * groups).enumerate() {
+            let x = &x[image * len..][..len];
+            out.fill(0.0);
+            // Each channel is summed by itself, vectors of channels at a time, then its group.
+            for pass in 0..2 {
+                for first in (0..channels).step_by(LANES) {
+                    let cols = LANES.min(channels - first);
+                    let mut sums = [0.0; LANES];
+                    let mut means = [0.0; LANES];
+                    for j in 0..cols * pass {
+                        means[j] = out[2 * ((first + j) / size)];
+                    }
+                    for at in (first..len).step_by(channels) {
+                        let values: [f32; LANES] = load(&x[at..][..cols]);
+                        for j in 0..LANES {
+                            let d = values[j] - means[j];
+                            sums[j] += if pass == 0 { d } else { d * d };
+                        }
+                    }
+                    for j in 0..cols {
+                        out[2 * ((first + j) / size) + pass] += sums[j] * inverse_count;
+                    }
+                }
+            }
+            for group in 0..groups {
+                out[2 * group + 1] = 1.0 / (out[2 * group + 1] + p.epsilon).sqrt();
+            }
         }
     }
 }
