@@ -217,10 +217,11 @@ fn convolution_is_its_definition() {
 fn space_to_depth_gathers_blocks() {
     let shape = Shape { height: 2, width: 4, channels: 1 };
     let x: Vec<f32> = (0..8).map(|i| i as f32).collect();
-    let out = pollster::block_on(run(&Engine::Cpu, 1, &[x.clone()], &[8; 3], |p, v| {
-        space_to_depth::record(p, v[0], v[1], 1, shape)?;
-        space_to_depth::record_inverse(p, v[1], v[2], 1, shape)
-    }));
+    let out =
+        pollster::block_on(run(&Engine::Cpu, 1, std::slice::from_ref(&x), &[8; 3], |p, v| {
+            space_to_depth::record(p, v[0], v[1], 1, shape)?;
+            space_to_depth::record_inverse(p, v[1], v[2], 1, shape)
+        }));
     assert_eq!(out[1], [0.0, 1.0, 4.0, 5.0, 2.0, 3.0, 6.0, 7.0]);
     assert_eq!(out[2], x);
 }
