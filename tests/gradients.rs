@@ -8,118 +8,14 @@
 
 mod common;
 
-use common::random;
-use hidden_gaussian::Result;
-use hidden_gaussian::compute::{Buffer, Engine, Loaded, Program, Routine};
+use common::gradients::{Passes, Table, program, tensors, whole};
+use common::{noise_levels, random, weights};
+use hidden_gaussian::compute::Engine;
 use hidden_gaussian::kernels::norm_film_silu::Kept;
 use hidden_gaussian::kernels::{
     Sigma, denoising_loss, norm_film_silu, norm_film_silu_backward, silu, silu_backward,
 };
 use hidden_gaussian::model::{Architecture, Film, Linear, Modulation, Parameters};
-
-const TOLERANCE: f64 = 1e-2;
-const STEP: f32 = 1e-2;
-/// Coordinates that are tried in each tensor.
-const PROBES: usize = 24;
-
-#[derive(Default)]
-struct Table(Vec<String>);
-
-impl Drop for Table {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            let head = "tensor: element, backward pass, central difference";
-            assert!(self.0.is_empty(), "\n{head}\n{}", self.0.join("\n"));
-        }
-    }
-}
-
-/// A forward and a backward pass of `Σ weight · out`.
-struct Passes {
-    loaded: Loaded,
-    forward: Routine,
-    backward: Routine,
-    out: Buffer,
-    weight: Vec<f32>,
-}
-
-impl Passes {
-    /// `record` gets whether to record the backward pass too; that begins with the gradient
-    /// `weight` in `d_out`, where there is one.
-    fn new(
-        mut program: Program,
-        out: Buffer,
-        d_out: Option<Buffer>,
-        record: impl Fn(&mut Program, bool) -> Result<()>,
-    ) -> Self {
-        let forward = program.routine("forward", |p| record(p, false)).unwrap();
-        let backward = program.routine("backward", |p| record(p, true)).unwrap();
-        let mut loaded = pollster::block_on(Engine::Cpu.load(program)).unwrap();
-        let weight = match d_out {
-            Some(_) => random(99, out.len()),
-            None => vec![1.0; out.len()],
-        };
-        if let Some(d_out) = d_out {
-            loaded.upload(d_out, &weight).unwrap();
-        }
-        Self { loaded, forward, backward, out, weight }
-    }
-
-    fn value(&mut self) -> f64 {
-        self.loaded.run(self.forward, 1).unwrap();
-        let out: Vec<f32> = pollster::block_on(self.loaded.read(self.out)).unwrap();
-        out.iter().zip(&self.weight).map(|(o, w)| f64::from(*o) * f64::from(*w)).sum()
-    }
-
-    /// Compares the gradients of parts `(name, offset, len)` of `x`.
-    fn check(
-        &mut self,
-        table: &mut Table,
-        case: &str,
-        x: Buffer,
-        d_x: Buffer,
-        parts: &[(String, usize, usize)],
-    ) {
-        self.loaded.run(self.backward, 1).unwrap();
-        let gradient: Vec<f32> = pollster::block_on(self.loaded.read(d_x)).unwrap();
-        let start: Vec<f32> = pollster::block_on(self.loaded.read(x)).unwrap();
-        for (part, offset, len) in parts {
-            let stride = len.div_ceil(PROBES);
-            let probes: Vec<usize> = (0..*len).step_by(stride).map(|i| offset + i).collect();
-            let differences: Vec<f64> = probes
-                .iter()
-                .map(|&at| {
-                    let mut at_shift = |shift: f32| {
-                        self.loaded.upload_part(x, 0, at, &[start[at] + shift]).unwrap();
-                        self.value()
-                    };
-                    let difference = (at_shift(STEP) - at_shift(-STEP)) / f64::from(2.0 * STEP);
-                    self.loaded.upload_part(x, 0, at, &[start[at]]).unwrap();
-                    difference
-                })
-                .collect();
-            let scale = differences.iter().fold(0.0_f64, |m, d| m.max(d.abs()));
-            if scale == 0.0 {
-                table.0.push(format!("{case} {part}: no gradient at all"));
-            }
-            for (at, difference) in probes.iter().zip(differences) {
-                let ours = f64::from(gradient[*at]);
-                if ours.is_nan() || (ours - difference).abs() > TOLERANCE * scale {
-                    let at = at - offset;
-                    table.0.push(format!("{case} {part}: {at}, {ours:.5}, {difference:.5}"));
-                }
-            }
-        }
-    }
-}
-
-fn whole(buffer: Buffer) -> Vec<(String, usize, usize)> {
-    vec![("input".into(), 0, buffer.len())]
-}
-
-fn program() -> Program {
-    Engine::Cpu.program(1).unwrap()
-}
 
 #[test]
 fn activations() {
@@ -219,20 +115,6 @@ fn linear_layer() {
     let (mut passes, [x, d_x, w, d_w]) = build();
     passes.check(&mut table, "linear", x, d_x, &whole(x));
     passes.check(&mut table, "linear", w, d_w, &tensors(&parameters));
-}
-
-fn tensors(parameters: &Parameters) -> Vec<(String, usize, usize)> {
-    parameters.list().iter().map(|p| (p.name.clone(), p.offset, p.len())).collect()
-}
-
-fn noise_levels(rows: usize) -> Vec<f32> {
-    random(3, rows).iter().map(|v| (v - 0.6).exp()).collect()
-}
-
-/// Initial weights, each moved a little, so that no bias and no output layer is nearly zero.
-fn weights(parameters: &Parameters) -> Vec<f32> {
-    let noise = random(4, parameters.buffer_len());
-    parameters.initial(5).iter().zip(noise).map(|(w, n)| w + 0.1 * n).collect()
 }
 
 #[test]

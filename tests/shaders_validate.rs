@@ -6,18 +6,20 @@
 use std::collections::BTreeSet;
 
 use hidden_gaussian::compute::{Access, Kernel};
-use hidden_gaussian::kernels::{self, matmul};
+use hidden_gaussian::kernels;
 use naga::{AddressSpace, Module, ScalarKind, StorageAccess, TypeInner};
 
 /// Constants that Rust puts in front of a kernel; any valid choice will do here.
 fn constants(kernel: &Kernel) -> Vec<(&'static str, u32)> {
-    if kernel.params.iter().eq(matmul::KERNEL.params) {
-        ["LAYOUT", "ROWS", "COLS", "QUADS_X", "QUADS_Y", "THREADS_X", "THREADS_Y", "DEPTH"]
-            .map(|name| (name, 2))
-            .to_vec()
-    } else {
-        Vec::new()
-    }
+    let names: &[_] = match kernel.name {
+        "matmul" | "matmul_vec4" | "matmul_workgroup" => {
+            &["LAYOUT", "ROWS", "COLS", "QUADS_X", "QUADS_Y", "THREADS_X", "THREADS_Y", "DEPTH"]
+        }
+        "conv" => &["ADJOINT", "ROWS", "COLS", "STEP", "THREADS_X", "THREADS_Y"],
+        "conv_weight_backward" => &["ROWS", "COLS"],
+        _ => &[],
+    };
+    names.iter().map(|name| (*name, 2)).collect()
 }
 
 fn parse(kernel: &Kernel) -> Module {

@@ -141,6 +141,7 @@ impl Gpu {
             max_buffer_bytes: limits.max_buffer_size.min(limits.max_storage_buffer_binding_size),
             max_workgroups: limits.max_compute_workgroups_per_dimension,
             tile: self.tile,
+            ..Profile::default()
         }
     }
 

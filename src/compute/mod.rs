@@ -52,7 +52,7 @@ impl Engine {
     pub fn profile(&self) -> Profile {
         match self {
             // The bound is wasm's address space; natively it only keeps a typing error from swapping.
-            Self::Cpu => Profile { max_buffer_bytes: 1 << 30, ..Profile::default() },
+            Self::Cpu => Profile { max_buffer_bytes: 1 << 30, parts: 1, ..Profile::default() },
             Self::Gpu(gpu) => gpu.profile(),
         }
     }

@@ -181,12 +181,19 @@ pub struct Profile {
     pub max_workgroups: u32,
     /// The matrix multiply tile that was measured to be fastest.
     pub tile: Tile,
+    /// Parts into which a long sum with a small result is cut, so that all threads have work.
+    pub parts: u32,
 }
 
 impl Default for Profile {
     /// WebGPU's guaranteed limits and the tile that is good on most adapters.
     fn default() -> Self {
-        Self { max_buffer_bytes: 128 << 20, max_workgroups: 65_535, tile: Tile::default() }
+        Self {
+            max_buffer_bytes: 128 << 20,
+            max_workgroups: 65_535,
+            tile: Tile::default(),
+            parts: 16,
+        }
     }
 }
 

@@ -8,8 +8,14 @@ pub mod axpby;
 pub mod batch_draw;
 pub mod batch_noise;
 pub mod column_sums;
+pub mod conv;
+pub mod conv_weight_backward;
 pub mod denoising_loss;
 pub mod divide_rows;
+pub mod group_film_silu;
+pub mod group_film_silu_backward;
+pub mod group_moments;
+pub mod group_norm_backward;
 pub mod matmul;
 pub mod matmul_vec4;
 pub mod matmul_workgroup;
@@ -28,6 +34,7 @@ pub mod shrink;
 pub mod silu;
 pub mod silu_backward;
 pub mod softmax_tile;
+pub mod space_to_depth;
 pub mod square_sums;
 
 use crate::compute::{Kernel, MAX_BINDINGS, View};
@@ -39,8 +46,14 @@ pub static ALL: &[&Kernel] = &[
     &batch_draw::KERNEL,
     &batch_noise::KERNEL,
     &column_sums::KERNEL,
+    &conv::KERNEL,
+    &conv_weight_backward::KERNEL,
     &denoising_loss::KERNEL,
     &divide_rows::KERNEL,
+    &group_film_silu::KERNEL,
+    &group_film_silu_backward::KERNEL,
+    &group_moments::KERNEL,
+    &group_norm_backward::KERNEL,
     &matmul::KERNEL,
     &matmul_vec4::KERNEL,
     &matmul_workgroup::KERNEL,
@@ -59,6 +72,7 @@ pub static ALL: &[&Kernel] = &[
     &silu::KERNEL,
     &silu_backward::KERNEL,
     &softmax_tile::KERNEL,
+    &space_to_depth::KERNEL,
     &square_sums::KERNEL,
 ];
 

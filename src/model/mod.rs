@@ -8,6 +8,7 @@
 
 pub mod mlp;
 pub mod precondition;
+pub mod unet;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -15,11 +16,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::compute::{Buffer, Program, View};
-use crate::error::Result;
+use crate::data::Shape;
+use crate::error::{Error, Result};
 use crate::kernels::matmul::{Layout, Matmul};
 use crate::kernels::noise_features::FEATURES;
 use crate::kernels::{Sigma, column_sums, noise_features, silu, silu_backward};
 use crate::rng::{Stream, fill_normals};
+use unet::Norm;
 
 /// Which network, and its size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +35,18 @@ pub enum Architecture {
         /// Residual blocks.
         depth: usize,
     },
+    /// A convolutional U-Net.
+    #[serde(rename = "unet")]
+    UNet {
+        /// The images.
+        shape: Shape,
+        /// Channels at the finest resolution.
+        width: usize,
+        /// Resolutions.
+        levels: usize,
+        /// What comes before an activation.
+        norm: Norm,
+    },
 }
 
 impl Architecture {
@@ -39,6 +54,13 @@ impl Architecture {
     pub fn network(&self, dim: usize) -> Result<Arc<dyn Network>> {
         match *self {
             Self::Mlp { width, depth } => Ok(Arc::new(mlp::Mlp::new(dim, width, depth)?)),
+            Self::UNet { shape, .. } if shape.dim() != dim => Err(Error::bad_input(
+                format!("A U-Net for images of {} numbers, and images of {dim}", shape.dim()),
+                "Give it the shape of the images",
+            )),
+            Self::UNet { shape, width, levels, norm } => {
+                Ok(Arc::new(unet::UNet::new(shape, width, levels, norm)?))
+            }
         }
     }
 }
@@ -121,7 +143,7 @@ pub struct Parameters {
 
 impl Parameters {
     /// Tensors begin at multiples of this, so that kernels may load vectors. The gaps stay zero.
-    const ALIGN: usize = 4;
+    pub(crate) const ALIGN: usize = 4;
 
     /// Appends a tensor with normal initial values and returns its offset.
     pub fn declare(&mut self, name: impl Into<String>, shape: &[usize], deviation: f32) -> usize {

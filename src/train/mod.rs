@@ -20,9 +20,11 @@ pub use session::{MemberReport, Plan, Report, Session, Status};
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::Shape;
 use crate::error::{Error, Result};
 use crate::kernels::pace::Schedule;
 use crate::model::Architecture;
+use crate::model::unet::Norm;
 
 /// How an ensemble is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,6 +86,18 @@ impl Config {
             architecture: Architecture::Mlp { width: 384, depth: 2 },
             batch: 64,
             steps: 3000,
+            ..Self::quick(seeds)
+        }
+    }
+
+    /// The faithful preset: a U-Net of 16 channels at two resolutions, for images of `shape`.
+    #[must_use]
+    pub fn faithful(shape: Shape, seeds: Vec<u64>) -> Self {
+        Self {
+            architecture: Architecture::UNet { shape, width: 16, levels: 2, norm: Norm::None },
+            batch: 64,
+            steps: 4500,
+            rate: 2e-3,
             ..Self::quick(seeds)
         }
     }

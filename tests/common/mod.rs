@@ -3,12 +3,16 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 pub mod closed_forms;
+pub mod conv_stages;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod gradients;
 pub mod stages;
 pub mod training;
 pub mod training_stages;
 
 use hidden_gaussian::Result;
 use hidden_gaussian::compute::{Engine, Loaded, Program, View};
+use hidden_gaussian::model::Parameters;
 use hidden_gaussian::rng::{Stream, fill_normals};
 
 /// Shapes that no tile divides.
@@ -49,6 +53,17 @@ pub fn random(index: u32, len: usize) -> Vec<f32> {
     let mut out = vec![0.0; len];
     fill_normals(42, Stream::Test, index, &mut out);
     out
+}
+
+/// Noise levels as training draws them.
+pub fn noise_levels(rows: usize) -> Vec<f32> {
+    random(3, rows).iter().map(|v| (v - 0.6).exp()).collect()
+}
+
+/// Initial weights, each moved a little, so that no bias and no output layer is nearly zero.
+pub fn weights(parameters: &Parameters) -> Vec<f32> {
+    let noise = random(4, parameters.buffer_len());
+    parameters.initial(5).iter().zip(noise).map(|(w, n)| w + 0.1 * n).collect()
 }
 
 /// Records a program of one routine `record`, uploads, runs it once and reads the buffers back.
@@ -107,6 +122,10 @@ macro_rules! tests_of {
         matmul_on_odd_shapes, matmul_on_multiples_of_four,
         matmul_of_views_with_every_epilogue, row_stages_on_odd_shapes,
         tiles_over_training_images_on_odd_shapes, philox_is_bit_exact }
+    };
+    (conv_stages, $run:ident, $engine:expr) => {
+        $run! { $engine, conv_stages:
+        convolutions_on_odd_shapes, image_stages_on_odd_shapes, unet_passes_on_odd_shapes }
     };
     (training, $run:ident, $engine:expr) => {
         $run! { $engine, training:

@@ -1,0 +1,189 @@
+// 3x3 convolution (ADJOINT = 0) or its input gradient (ADJOINT = 1) as an implicit matrix multiply:
+// a thread computes COLS channels of one pixel of ROWS images, which meet the border at the same taps.
+// ROWS and COLS are 4 or 8, and everything is written out: not every compiler unrolls loops and keeps
+// arrays in registers. STEP source channels are multiplied at a time: 4, or 1 if 4 does not divide them.
+
+struct Params {
+    batch: u32,
+    source_height: u32,
+    source_width: u32,
+    source_channels: u32,
+    source_stride: u32,
+    target_height: u32,
+    target_width: u32,
+    target_channels: u32,
+    target_stride: u32,
+    add_stride: u32,
+    has_add: u32,
+    up: u32,
+    down: u32,
+    bias: u32,
+    adjoint: u32,
+}
+
+@group(0) @binding(1) var<uniform> p: Params;
+@group(0) @binding(2) var<storage, read> source: array<f32>;
+@group(0) @binding(3) var<storage, read> parameters: array<f32>;
+@group(0) @binding(4) var<storage, read> addend: array<f32>;
+@group(0) @binding(5) var<storage, read_write> out: array<f32>;
+
+// The source pixel that tap `k` links to pixel `at` of an axis, or one past any axis.
+// What lies before the first pixel wraps around to a large number.
+fn linked(at: u32, k: u32, d: u32) -> u32 {
+    if ADJOINT == 1u {
+        let q = p.up * at + d + 1u - k;
+        return select(q / p.down, 0xffffffffu, q % p.down != 0u);
+    }
+    return (p.down * at + k - 1u) / p.up;
+}
+
+const LANES = vec4u(0u, 1u, 2u, 3u);
+
+fn load(at: u32) -> vec4f {
+    if STEP == 1u {
+        return vec4f(source[at], 0.0, 0.0, 0.0);
+    }
+    return vec4f(source[at], source[at + 1u], source[at + 2u], source[at + 3u]);
+}
+
+fn weights(at: vec4u) -> vec4f {
+    return vec4f(parameters[at.x], parameters[at.y], parameters[at.z], parameters[at.w]);
+}
+
+// The weights of four target channels, whose first ones are at `at`; source channels are columns.
+fn panel(at: vec4u) -> mat4x4f {
+    let step = select(p.target_channels, 1u, ADJOINT == 1u);
+    if STEP == 1u {
+        return mat4x4f(weights(at), vec4f(), vec4f(), vec4f());
+    }
+    return mat4x4f(weights(at), weights(at + step), weights(at + 2u * step), weights(at + 3u * step));
+}
+
+fn finish(member: u32, image: u32, pixel: u32, col: u32, sums: vec4f) {
+    if image >= p.batch {
+        return;
+    }
+    let row = image * p.target_height * p.target_width + pixel;
+    for (var j = 0u; j < 4u && col + j < p.target_channels; j++) {
+        var value = sums[j];
+        if ADJOINT == 0u {
+            value += parameters[base(1u, member) + p.bias + col + j];
+        }
+        if p.has_add == 1u {
+            value += addend[base(2u, member) + row * p.add_stride + col + j];
+        }
+        out[base(3u, member) + row * p.target_stride + col + j] = value;
+    }
+}
+
+@compute @workgroup_size(THREADS_X, THREADS_Y)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    let blocks = (p.target_channels + COLS - 1u) / COLS;
+    let pixel = id.x / blocks;
+    let col = id.x % blocks * COLS;
+    let image = id.y * ROWS;
+    if pixel >= p.target_height * p.target_width || image >= p.batch {
+        return;
+    }
+    let y = pixel / p.target_width;
+    let x = pixel % p.target_width;
+    let k = p.source_channels;
+    let n = p.target_channels;
+    // Threads at the rim repeat the last image or channel instead of branching, and drop the result.
+    let size = p.source_height * p.source_width * p.source_stride;
+    let images = base(0u, id.z) + min(image + LANES, vec4u(p.batch - 1u)) * size;
+    let more_images = base(0u, id.z) + min(image + 4u + LANES, vec4u(p.batch - 1u)) * size;
+    let step = select(1u, k, ADJOINT == 1u);
+    let cols = base(1u, id.z) + min(col + LANES, vec4u(n - 1u)) * step;
+    let more_cols = base(1u, id.z) + min(col + 4u + LANES, vec4u(n - 1u)) * step;
+    let w_step = select(n, 1u, ADJOINT == 1u);
+    let copies = select(1u, p.up, ADJOINT == 1u);
+    var s0 = vec4f();
+    var s1 = vec4f();
+    var s2 = vec4f();
+    var s3 = vec4f();
+    var s4 = vec4f();
+    var s5 = vec4f();
+    var s6 = vec4f();
+    var s7 = vec4f();
+    var t0 = vec4f();
+    var t1 = vec4f();
+    var t2 = vec4f();
+    var t3 = vec4f();
+    var t4 = vec4f();
+    var t5 = vec4f();
+    var t6 = vec4f();
+    var t7 = vec4f();
+    for (var ky = 0u; ky < 3u * copies; ky++) {
+        let sy = linked(y, ky / copies, ky % copies);
+        if sy >= p.source_height {
+            continue;
+        }
+        for (var kx = 0u; kx < 3u * copies; kx++) {
+            let sx = linked(x, kx / copies, kx % copies);
+            if sx >= p.source_width {
+                continue;
+            }
+            let tap = 3u * (ky / copies) + kx / copies;
+            let at = (sy * p.source_width + sx) * p.source_stride;
+            for (var c = 0u; c < k; c += STEP) {
+                let w = tap * k * n + c * w_step;
+                let left = panel(cols + w);
+                let x0 = load(images.x + at + c);
+                let x1 = load(images.y + at + c);
+                let x2 = load(images.z + at + c);
+                let x3 = load(images.w + at + c);
+                s0 += left * x0;
+                s1 += left * x1;
+                s2 += left * x2;
+                s3 += left * x3;
+                var right = left;
+                if COLS == 8u {
+                    right = panel(more_cols + w);
+                    t0 += right * x0;
+                    t1 += right * x1;
+                    t2 += right * x2;
+                    t3 += right * x3;
+                }
+                if ROWS == 8u {
+                    let x4 = load(more_images.x + at + c);
+                    let x5 = load(more_images.y + at + c);
+                    let x6 = load(more_images.z + at + c);
+                    let x7 = load(more_images.w + at + c);
+                    s4 += left * x4;
+                    s5 += left * x5;
+                    s6 += left * x6;
+                    s7 += left * x7;
+                    if COLS == 8u {
+                        t4 += right * x4;
+                        t5 += right * x5;
+                        t6 += right * x6;
+                        t7 += right * x7;
+                    }
+                }
+            }
+        }
+    }
+    finish(id.z, image, pixel, col, s0);
+    finish(id.z, image + 1u, pixel, col, s1);
+    finish(id.z, image + 2u, pixel, col, s2);
+    finish(id.z, image + 3u, pixel, col, s3);
+    if COLS == 8u {
+        finish(id.z, image, pixel, col + 4u, t0);
+        finish(id.z, image + 1u, pixel, col + 4u, t1);
+        finish(id.z, image + 2u, pixel, col + 4u, t2);
+        finish(id.z, image + 3u, pixel, col + 4u, t3);
+    }
+    if ROWS == 8u {
+        finish(id.z, image + 4u, pixel, col, s4);
+        finish(id.z, image + 5u, pixel, col, s5);
+        finish(id.z, image + 6u, pixel, col, s6);
+        finish(id.z, image + 7u, pixel, col, s7);
+    }
+    if ROWS == 8u && COLS == 8u {
+        finish(id.z, image + 4u, pixel, col + 4u, t4);
+        finish(id.z, image + 5u, pixel, col + 4u, t5);
+        finish(id.z, image + 6u, pixel, col + 4u, t6);
+        finish(id.z, image + 7u, pixel, col + 4u, t7);
+    }
+}

@@ -1,0 +1,25 @@
+// Each 2x2 pixels become one pixel of four times the channels, or back; one element to a thread.
+
+struct Params { images: u32, height: u32, width: u32, channels: u32, inverse: u32 }
+
+@group(0) @binding(1) var<uniform> p: Params;
+@group(0) @binding(2) var<storage, read> x: array<f32>;
+@group(0) @binding(3) var<storage, read_write> out: array<f32>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    if id.x >= p.images * p.height * p.width * p.channels {
+        return;
+    }
+    // The two pixels of a block that lie side by side stay side by side: they move as one piece.
+    let piece = 2u * p.channels;
+    let blocks = p.width / 2u;
+    let row = id.x / (blocks * piece);
+    let block = id.x / piece % blocks;
+    let depth = ((row / 2u * blocks + block) * 2u + row % 2u) * piece + id.x % piece;
+    if p.inverse == 1u {
+        out[base(1u, id.z) + id.x] = x[base(0u, id.z) + depth];
+    } else {
+        out[base(1u, id.z) + depth] = x[base(0u, id.z) + id.x];
+    }
+}

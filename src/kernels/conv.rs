@@ -1,0 +1,464 @@
+//! 3×3 convolution with a border of zeros, and its gradient with respect to the input.
+//!
+//! Pixels are rows and channels are columns, so that the convolution is a sum of nine matrix
+//! multiplies, one for each tap, whose rows are looked up where they are: nothing is copied.
+//! The rows of a register tile are the *same pixel of several images*. All of them meet the border
+//! at the same taps, so these taps are skipped and not multiplied by zeros: a sixth of the work on
+//! 8×8 pixels, a third on 4×4.
+//!
+//! One relation joins input pixel `i` and output pixel `o` along each axis: tap `k` of output `o`
+//! falls on `q = down · o + k - 1` of the input enlarged `up` times, which is input pixel `q / up`.
+//! Forward looks it up by `o`, the input gradient by `i`, and the weight gradient by `k`
+//! ([`conv_weight_backward`](super::conv_weight_backward)).
+
+use std::cell::Cell;
+
+use super::matmul::Tile;
+use super::{Call, VIEWS, params};
+use crate::compute::{Access, Kernel, Program, View};
+use crate::error::Result;
+use crate::model::Parameters;
+use crate::simd::{self, Vectorized, load, mul_add, store};
+
+/// Taps of a kernel.
+pub const TAPS: usize = 9;
+
+/// How the output's resolution relates to the input's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// The same.
+    Same,
+    /// Half of it: every second pixel is computed.
+    Half,
+    /// Twice it: the input is enlarged first, each pixel to 2×2.
+    Double,
+}
+
+/// Some channels of a batch of images: `stride` elements from one pixel to the next.
+///
+/// Channels of two sources can lie side by side in one buffer, which makes them concatenated.
+#[derive(Debug, Clone, Copy)]
+pub struct Channels {
+    /// The first channel of the first pixel.
+    pub view: View,
+    /// All channels of a pixel, also those not seen here.
+    pub stride: usize,
+}
+
+impl Channels {
+    /// All `channels` of a buffer.
+    pub fn all(view: impl Into<View>, channels: usize) -> Self {
+        Self { view: view.into(), stride: channels }
+    }
+
+    /// Those from `first` on.
+    #[must_use]
+    pub const fn from(self, first: usize) -> Self {
+        Self { view: self.view.at(first), ..self }
+    }
+
+    /// The binding that covers `channels` of `pixels`.
+    pub(super) const fn bind(self, pixels: usize, channels: usize) -> (View, usize) {
+        (self.view, (pixels - 1) * self.stride + channels)
+    }
+}
+
+/// The shape of a convolution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Conv {
+    /// Images.
+    pub batch: usize,
+    /// Height and width of the input.
+    pub size: [usize; 2],
+    /// Channels of input and output.
+    pub channels: [usize; 2],
+    /// Resolution of the output.
+    pub scale: Scale,
+}
+
+impl Conv {
+    /// Height and width of the output.
+    #[must_use]
+    pub const fn output_size(&self) -> [usize; 2] {
+        let [height, width] = self.size;
+        match self.scale {
+            Scale::Same => [height, width],
+            Scale::Half => [height.div_ceil(2), width.div_ceil(2)],
+            Scale::Double => [2 * height, 2 * width],
+        }
+    }
+
+    /// Weights, `[tap][input channel][output channel]`.
+    #[must_use]
+    pub const fn weights(&self) -> usize {
+        TAPS * self.channels[0] * self.channels[1]
+    }
+
+    /// Where the bias begins, counted from the weights: tensors are aligned.
+    #[must_use]
+    pub const fn bias(&self) -> usize {
+        self.weights().next_multiple_of(Parameters::ALIGN)
+    }
+
+    /// Elements from the first weight to the last bias.
+    #[must_use]
+    pub const fn parameters(&self) -> usize {
+        self.bias() + self.channels[1]
+    }
+
+    /// Pixels of all input images.
+    pub(super) const fn input_pixels(&self) -> usize {
+        self.batch * self.size[0] * self.size[1]
+    }
+
+    /// Pixels of all output images.
+    pub(super) const fn output_pixels(&self) -> usize {
+        let [height, width] = self.output_size();
+        self.batch * height * width
+    }
+
+    /// How many times the input is enlarged, and how far apart the outputs are on it.
+    pub(super) const fn up_and_down(&self) -> [u32; 2] {
+        match self.scale {
+            Scale::Same => [1, 1],
+            Scale::Half => [1, 2],
+            Scale::Double => [2, 1],
+        }
+    }
+
+    /// Records `out = conv(x) + bias`, plus `add` if there is one.
+    pub fn record(
+        &self,
+        program: &mut Program,
+        x: Channels,
+        parameters: View,
+        add: Option<Channels>,
+        out: Channels,
+    ) -> Result<()> {
+        self.record_direction(program, Direction::Forward, x, parameters, add, out)
+    }
+
+    /// Records the gradient with respect to `x`, given `d_out`, plus `add` if there is one.
+    pub fn record_backward_input(
+        &self,
+        program: &mut Program,
+        d_out: Channels,
+        parameters: View,
+        add: Option<Channels>,
+        d_x: Channels,
+    ) -> Result<()> {
+        self.record_direction(program, Direction::Adjoint, d_out, parameters, add, d_x)
+    }
+
+    fn record_direction(
+        &self,
+        program: &mut Program,
+        direction: Direction,
+        source: Channels,
+        parameters: View,
+        add: Option<Channels>,
+        target: Channels,
+    ) -> Result<()> {
+        let sides = [(self.size, self.channels[0]), (self.output_size(), self.channels[1])];
+        let [(source_size, source_channels), (target_size, target_channels)] = match direction {
+            Direction::Forward => sides,
+            Direction::Adjoint => [sides[1], sides[0]],
+        };
+        let [up, down] = self.up_and_down();
+        let params = Params {
+            batch: self.batch as u32,
+            source_height: source_size[0] as u32,
+            source_width: source_size[1] as u32,
+            source_channels: source_channels as u32,
+            source_stride: source.stride as u32,
+            target_height: target_size[0] as u32,
+            target_width: target_size[1] as u32,
+            target_channels: target_channels as u32,
+            target_stride: target.stride as u32,
+            add_stride: add.map_or(0, |add| add.stride as u32),
+            has_add: u32::from(add.is_some()),
+            up,
+            down,
+            bias: self.bias() as u32,
+            adjoint: direction as u32,
+        };
+        let tile = register_tile(program);
+        let step = if source_channels.is_multiple_of(4) { 4 } else { 1 };
+        let pixels = target_size[0] * target_size[1];
+        let bindings = [
+            source.bind(self.batch * source_size[0] * source_size[1], source_channels),
+            (parameters, self.parameters()),
+            // Without an addend its binding is a stand-in that nobody reads.
+            add.map_or((parameters, 1), |add| add.bind(self.batch * pixels, target_channels)),
+            target.bind(self.batch * pixels, target_channels),
+        ];
+        let columns = target_channels.div_ceil(tile.cols as usize);
+        program.stage(
+            &KERNEL,
+            &[
+                ("ADJOINT", direction as u32),
+                ("ROWS", tile.rows),
+                ("COLS", tile.cols),
+                ("STEP", step),
+                ("THREADS_X", tile.threads_x),
+                ("THREADS_Y", tile.threads_y),
+            ],
+            &params,
+            &bindings,
+            [
+                (pixels * columns).div_ceil(tile.threads_x as usize),
+                self.batch.div_ceil((tile.rows * tile.threads_y) as usize),
+            ],
+        )
+    }
+}
+
+/// The engine's matrix multiply tile, as far as the shaders have it: 4 or 8 rows and columns.
+pub(super) fn register_tile(program: &Program) -> Tile {
+    let tile = program.profile().tile;
+    let side = |elements: u32| if elements < 8 { 4 } else { 8 };
+    Tile { rows: side(tile.rows), cols: side(tile.cols), ..tile }
+}
+
+/// Which way a stage goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Adjoint,
+}
+
+params! {
+    struct Params {
+        batch: u32,
+        source_height: u32,
+        source_width: u32,
+        source_channels: u32,
+        source_stride: u32,
+        target_height: u32,
+        target_width: u32,
+        target_channels: u32,
+        target_stride: u32,
+        add_stride: u32,
+        has_add: u32,
+        up: u32,
+        down: u32,
+        bias: u32,
+        adjoint: u32,
+    }
+}
+
+/// See the module.
+pub static KERNEL: Kernel = Kernel {
+    name: "conv",
+    wgsl: &[VIEWS, include_str!("../../shaders/conv.wgsl")],
+    params: Params::FIELDS,
+    bindings: &[
+        ("source", Access::Read),
+        ("parameters", Access::Read),
+        ("addend", Access::Read),
+        ("out", Access::Write),
+    ],
+    cpu,
+};
+
+fn cpu(call: &mut Call<'_>) {
+    let p: Params = call.params();
+    let (source, parameters, addend) = (call.read(0), call.read(1), call.read(2));
+    let out = call.write(3);
+    let mut scratch = SCRATCH.take();
+    scratch.find_links(&p);
+    simd::run(Work { p, source, parameters, addend, out, scratch: &mut scratch });
+    SCRATCH.set(scratch);
+}
+
+/// Where tap `k` of output `o` falls on an input axis of `len` pixels.
+#[inline]
+pub(super) fn input(o: usize, k: usize, [up, down]: [u32; 2], len: usize) -> Option<usize> {
+    let q = (down as usize * o + k).checked_sub(1)?;
+    Some(q / up as usize).filter(|&i| i < len)
+}
+
+/// What a call prepares before its loops, kept from call to call so that running allocates nothing.
+#[derive(Default)]
+struct Scratch {
+    /// `(tap, element of the source image)`, for each target pixel in turn.
+    links: Vec<(usize, usize)>,
+    /// Where the links of each target pixel end.
+    ends: Vec<usize>,
+    /// The weights of some target channels, `[tap][source channel]`.
+    panel: Vec<f32>,
+}
+
+thread_local! {
+    static SCRATCH: Cell<Scratch> = Cell::default();
+}
+
+impl Scratch {
+    fn find_links(&mut self, p: &Params) {
+        let scale = [p.up, p.down];
+        self.links.clear();
+        self.ends.clear();
+        for y in 0..p.target_height as usize {
+            for x in 0..p.target_width as usize {
+                let rows = axis(p.adjoint == 1, y, scale, p.source_height as usize);
+                for (ky, row) in rows {
+                    let columns = axis(p.adjoint == 1, x, scale, p.source_width as usize);
+                    self.links.extend(columns.map(|(kx, column)| {
+                        let pixel = row * p.source_width as usize + column;
+                        (3 * ky + kx, pixel * p.source_stride as usize)
+                    }));
+                }
+                self.ends.push(self.links.len());
+            }
+        }
+    }
+}
+
+/// The taps that link pixel `target` of an axis to source pixels, and these.
+fn axis(
+    adjoint: bool,
+    target: usize,
+    [up, down]: [u32; 2],
+    len: usize,
+) -> impl Iterator<Item = (usize, usize)> {
+    let forward = (0..3).filter_map(move |k| Some((k, input(target, k, [up, down], len)?)));
+    let (up, down) = (up as usize, down as usize);
+    let adjoint_taps = (0..3).flat_map(move |k| (0..up).map(move |d| (k, up * target + d + 1)));
+    let back = adjoint_taps.filter_map(move |(k, q)| {
+        let q = q.checked_sub(k).filter(|q| q.is_multiple_of(down))?;
+        Some((k, q / down)).filter(|&(_, o)| o < len)
+    });
+    forward.filter(move |_| !adjoint).chain(back.filter(move |_| adjoint))
+}
+
+struct Work<'a> {
+    p: Params,
+    source: &'a [f32],
+    parameters: &'a [f32],
+    addend: &'a [f32],
+    out: &'a mut [f32],
+    scratch: &'a mut Scratch,
+}
+
+impl Vectorized for Work<'_> {
+    #[inline(always)]
+    fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(mut self) {
+        let channels = self.p.target_channels as usize;
+        let mut first = 0;
+        while first < channels {
+            if channels - first > LANES {
+                self.columns::<PAIR, FMA>(first);
+                first += PAIR;
+            } else {
+                self.columns::<LANES, FMA>(first);
+                first += LANES;
+            }
+        }
+    }
+}
+
+/// Most images in a register tile: with two vectors of channels each, twelve sums.
+const TILE_ROWS: usize = 6;
+
+impl Work<'_> {
+    /// Target channels `first .. first + N`.
+    #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "indices name lanes, as in the shader")]
+    fn columns<const N: usize, const FMA: bool>(&mut self, first: usize) {
+        let p = &self.p;
+        let (k, n) = (p.source_channels as usize, p.target_channels as usize);
+        let cols = N.min(n - first);
+        let panel = &mut self.scratch.panel;
+        panel.clear();
+        panel.resize(TAPS * k * N, 0.0);
+        let (panel, _) = panel.as_chunks_mut::<N>();
+        let mut bias = [0.0; N];
+        if p.adjoint == 1 {
+            for (tap, panel) in panel.chunks_exact_mut(k).enumerate() {
+                for j in 0..cols {
+                    let weights = &self.parameters[(tap * n + first + j) * k..][..k];
+                    for c in 0..k {
+                        panel[c][j] = weights[c];
+                    }
+                }
+            }
+        } else {
+            for (row, weights) in panel.iter_mut().zip(self.parameters.chunks_exact(n)) {
+                row[..cols].copy_from_slice(&weights[first..first + cols]);
+            }
+            bias = load(&self.parameters[p.bias as usize + first..][..cols]);
+        }
+        let image = (p.source_height * p.source_width * p.source_stride) as usize;
+        let pixels = (p.target_height * p.target_width) as usize;
+        let add_stride = p.add_stride as usize;
+        let batch = p.batch as usize;
+        let tiles = batch.div_ceil(TILE_ROWS);
+        for tile in 0..tiles {
+            // Tiles of almost equal heights: a short last one would leave the multipliers idle.
+            let [begin, end] = [tile * batch / tiles, (tile + 1) * batch / tiles];
+            let source = &self.source[begin * image..];
+            let mut link = 0;
+            for (pixel, &last) in self.scratch.ends.iter().enumerate() {
+                let links = &self.scratch.links[link..last];
+                link = last;
+                macro_rules! rows {
+                    ($rows:literal) => {{
+                        let mut sums = [bias; $rows];
+                        if p.has_add == 1 {
+                            for (i, sums) in sums.iter_mut().enumerate() {
+                                let at = ((begin + i) * pixels + pixel) * add_stride + first;
+                                let add: [f32; N] = load(&self.addend[at..][..cols]);
+                                for j in 0..N {
+                                    sums[j] += add[j];
+                                }
+                            }
+                        }
+                        multiply::<$rows, N, FMA>(&mut sums, links, source, image, panel, k);
+                        for (i, sums) in sums.iter().enumerate() {
+                            let at = ((begin + i) * pixels + pixel) * p.target_stride as usize;
+                            store(&mut self.out[at + first..][..cols], sums);
+                        }
+                    }};
+                }
+                match end - begin {
+                    6 => rows!(6),
+                    5 => rows!(5),
+                    4 => rows!(4),
+                    3 => rows!(3),
+                    2 => rows!(2),
+                    _ => rows!(1),
+                }
+            }
+        }
+    }
+}
+
+/// Adds to `sums` what the links bring: row `i` is of image `i`.
+#[inline(always)]
+fn multiply<const R: usize, const N: usize, const FMA: bool>(
+    sums: &mut [[f32; N]; R],
+    links: &[(usize, usize)],
+    source: &[f32],
+    image: usize,
+    panel: &[[f32; N]],
+    k: usize,
+) {
+    // A copy that is not behind a reference stays in registers.
+    let mut local = *sums;
+    for &(tap, pixel) in links {
+        let weights = &panel[tap * k..][..k];
+        let mut rows = [&source[..0]; R];
+        for i in 0..R {
+            rows[i] = &source[i * image + pixel..][..k];
+        }
+        for c in 0..k {
+            for i in 0..R {
+                let value = rows[i][c];
+                for j in 0..N {
+                    local[i][j] = mul_add::<FMA>(value, weights[c][j], local[i][j]);
+                }
+            }
+        }
+    }
+    *sums = local;
+}

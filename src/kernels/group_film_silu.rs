@@ -1,0 +1,185 @@
+//! `out = silu(n ⊙ (1 + g) + b)`: what a convolution block does before a convolution, in one pass.
+//!
+//! `n` is `x`, or `x` normalized in groups of channels; the scales `g` and shifts `b` of each image
+//! may be absent. Either way a channel of an image is scaled and shifted by two numbers, so `x` is
+//! all that the backward pass needs.
+
+use super::group_moments::Groups;
+use super::matmul::silu;
+use super::{ACTIVATION, Call, VIEWS, cover, params};
+use crate::compute::{Access, Kernel, Program, View};
+use crate::error::Result;
+use crate::model::Film;
+use crate::simd::{self, Vectorized, load, store};
+
+params! {
+    struct Params {
+        images: u32,
+        pixels: u32,
+        channels: u32,
+        groups: u32,
+        film_stride: u32,
+        has_film: u32,
+    }
+}
+
+/// See the module.
+pub static KERNEL: Kernel = Kernel {
+    name: "group_film_silu",
+    wgsl: &[VIEWS, ACTIVATION, include_str!("../../shaders/group_film_silu.wgsl")],
+    params: Params::FIELDS,
+    bindings: &[
+        ("x", Access::Read),
+        ("moments", Access::Read),
+        ("film", Access::Read),
+        ("out", Access::Write),
+    ],
+    cpu,
+};
+
+/// What a channel of an image is scaled and shifted by.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Affine {
+    /// The moments of a normalization in groups.
+    pub moments: Option<View>,
+    /// Scales of all channels, then shifts.
+    pub film: Option<Film>,
+}
+
+impl Affine {
+    /// The bindings of moments and film; `absent` stands in for what is not there and not read.
+    pub(super) fn bind(self, groups: Groups, absent: View) -> [(View, usize); 2] {
+        [
+            self.moments.map_or((absent, 1), |moments| (moments, groups.moments())),
+            self.film.map_or((absent, 1), |film| film.bind(groups.images, 2 * groups.channels)),
+        ]
+    }
+
+    /// Groups to normalize in, or 0.
+    pub(super) fn groups(self, groups: Groups) -> u32 {
+        if self.moments.is_some() { groups.groups as u32 } else { 0 }
+    }
+}
+
+/// Records the stage for dense `x` and `out`.
+pub fn record(
+    program: &mut Program,
+    x: View,
+    affine: Affine,
+    out: View,
+    groups: Groups,
+) -> Result<()> {
+    let params = Params {
+        images: groups.images as u32,
+        pixels: groups.pixels as u32,
+        channels: groups.channels as u32,
+        groups: affine.groups(groups),
+        film_stride: affine.film.map_or(0, |film| film.stride as u32),
+        has_film: u32::from(affine.film.is_some()),
+    };
+    let [moments, film] = affine.bind(groups, x);
+    let bindings = [(x, groups.len()), moments, film, (out, groups.len())];
+    program.stage(&KERNEL, &[], &params, &bindings, cover(groups.len()))
+}
+
+fn cpu(call: &mut Call<'_>) {
+    let p: Params = call.params();
+    let (x, moments, film) = (call.read(0), call.read(1), call.read(2));
+    let channels = Affines {
+        channels: p.channels as usize,
+        moments: (p.groups > 0).then_some((moments, p.groups as usize)),
+        film: (p.has_film == 1).then_some((film, p.film_stride as usize)),
+    };
+    simd::run(Work { x, out: call.write(3), pixels: p.pixels as usize, affines: channels });
+}
+
+/// The scales and shifts of all channels and images, as a CPU twin finds them.
+#[derive(Clone, Copy)]
+pub(super) struct Affines<'a> {
+    pub(super) channels: usize,
+    /// Moments, and groups of an image.
+    pub(super) moments: Option<(&'a [f32], usize)>,
+    /// Scales and shifts, and elements from image to image.
+    pub(super) film: Option<(&'a [f32], usize)>,
+}
+
+/// `N` channels of an image: `n = (x - mean) · inverse`, and the activation's argument is
+/// `n · gain + shift`.
+pub(super) struct Block<const N: usize> {
+    pub(super) mean: [f32; N],
+    pub(super) inverse: [f32; N],
+    pub(super) gain: [f32; N],
+    pub(super) shift: [f32; N],
+}
+
+impl Affines<'_> {
+    /// Channels `first .. first + N` of an image; `cols` of them exist.
+    #[inline(always)]
+    pub(super) fn block<const N: usize>(
+        &self,
+        image: usize,
+        first: usize,
+        cols: usize,
+    ) -> Block<N> {
+        let mut block =
+            Block { mean: [0.0; N], inverse: [1.0; N], gain: [1.0; N], shift: [0.0; N] };
+        if let Some((moments, groups)) = self.moments {
+            let size = self.channels / groups;
+            for j in 0..cols {
+                let at = 2 * (image * groups + (first + j) / size);
+                block.mean[j] = moments[at];
+                block.inverse[j] = moments[at + 1];
+            }
+        }
+        if let Some((film, stride)) = self.film {
+            let film = &film[image * stride + first..];
+            block.gain = load::<N>(&film[..cols]).map(|g| 1.0 + g);
+            block.shift = load(&film[self.channels..][..cols]);
+        }
+        block
+    }
+
+    /// The activation's arguments for one image.
+    #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "indices name lanes, as in the shader")]
+    pub(super) fn apply<const LANES: usize>(&self, image: usize, x: &[f32], out: &mut [f32]) {
+        if self.moments.is_none() && self.film.is_none() {
+            out.copy_from_slice(x);
+            return;
+        }
+        for first in (0..self.channels).step_by(LANES) {
+            let cols = LANES.min(self.channels - first);
+            let block = self.block::<LANES>(image, first, cols);
+            for at in (first..x.len()).step_by(self.channels) {
+                let mut values: [f32; LANES] = load(&x[at..][..cols]);
+                for j in 0..LANES {
+                    let n = (values[j] - block.mean[j]) * block.inverse[j];
+                    values[j] = n * block.gain[j] + block.shift[j];
+                }
+                store(&mut out[at..][..cols], &values);
+            }
+        }
+    }
+}
+
+struct Work<'a> {
+    x: &'a [f32],
+    out: &'a mut [f32],
+    pixels: usize,
+    affines: Affines<'a>,
+}
+
+impl Vectorized for Work<'_> {
+    #[inline(always)]
+    fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(self) {
+        let Self { x, out, pixels, affines } = self;
+        let len = pixels * affines.channels;
+        for (image, out) in out.chunks_exact_mut(len).enumerate() {
+            affines.apply::<LANES>(image, &x[image * len..][..len], out);
+            // A plain loop over the image, still in the cache, is what the compiler vectorizes.
+            for value in out {
+                *value = silu(*value);
+            }
+        }
+    }
+}

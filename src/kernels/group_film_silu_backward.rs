@@ -1,0 +1,147 @@
+//! The gradients of [`group_film_silu`](super::group_film_silu): of `g`, of `b`, and of `x` as if the
+//! moments were constants, which is all of it without a normalization;
+//! [`group_norm_backward`](super::group_norm_backward) adds the rest.
+
+use std::cell::Cell;
+
+use super::group_film_silu::{Affine, Affines};
+use super::group_moments::Groups;
+use super::silu::slope;
+use super::{ACTIVATION, Call, VIEWS, cover, params};
+use crate::compute::{Access, Kernel, Program, View};
+use crate::error::Result;
+use crate::model::Film;
+use crate::simd::{self, Vectorized, load, store};
+
+params! {
+    struct Params {
+        images: u32,
+        pixels: u32,
+        channels: u32,
+        groups: u32,
+        film_stride: u32,
+        has_film: u32,
+        d_film_stride: u32,
+        keep: u32,
+    }
+}
+
+/// See the module.
+pub static KERNEL: Kernel = Kernel {
+    name: "group_film_silu_backward",
+    wgsl: &[VIEWS, ACTIVATION, include_str!("../../shaders/group_film_silu_backward.wgsl")],
+    params: Params::FIELDS,
+    bindings: &[
+        ("x", Access::Read),
+        ("moments", Access::Read),
+        ("film", Access::Read),
+        ("d_out", Access::Read),
+        ("d_film", Access::Write),
+        ("d_x", Access::Write),
+    ],
+    cpu,
+};
+
+/// Records the stage. `d_film` is written also where the forward pass had no scales and shifts, with
+/// what their gradients would have been. `keep` adds to the old content of `d_x`.
+pub fn record(
+    program: &mut Program,
+    x: View,
+    affine: Affine,
+    d_out: View,
+    d_film: Film,
+    d_x: View,
+    keep: bool,
+    groups: Groups,
+) -> Result<()> {
+    let params = Params {
+        images: groups.images as u32,
+        pixels: groups.pixels as u32,
+        channels: groups.channels as u32,
+        groups: affine.groups(groups),
+        film_stride: affine.film.map_or(0, |film| film.stride as u32),
+        has_film: u32::from(affine.film.is_some()),
+        d_film_stride: d_film.stride as u32,
+        keep: u32::from(keep),
+    };
+    let [moments, film] = affine.bind(groups, x);
+    let bindings = [
+        (x, groups.len()),
+        moments,
+        film,
+        (d_out, groups.len()),
+        d_film.bind(groups.images, 2 * groups.channels),
+        (d_x, groups.len()),
+    ];
+    program.stage(&KERNEL, &[], &params, &bindings, cover(groups.images * groups.channels))
+}
+
+fn cpu(call: &mut Call<'_>) {
+    let p: Params = call.params();
+    let (x, moments, film, d_out) = (call.read(0), call.read(1), call.read(2), call.read(3));
+    let affines = Affines {
+        channels: p.channels as usize,
+        moments: (p.groups > 0).then_some((moments, p.groups as usize)),
+        film: (p.has_film == 1).then_some((film, p.film_stride as usize)),
+    };
+    let (d_film, d_x) = (call.write(4), call.write(5));
+    let mut scratch = SCRATCH.take();
+    scratch.resize((p.pixels * p.channels) as usize, 0.0);
+    simd::run(Work { p, x, affines, d_out, d_film, d_x, scratch: &mut scratch });
+    SCRATCH.set(scratch);
+}
+
+thread_local! {
+    /// The gradient of one image before the activation, kept so that running allocates nothing.
+    static SCRATCH: Cell<Vec<f32>> = Cell::default();
+}
+
+struct Work<'a> {
+    p: Params,
+    x: &'a [f32],
+    affines: Affines<'a>,
+    d_out: &'a [f32],
+    d_film: &'a mut [f32],
+    d_x: &'a mut [f32],
+    scratch: &'a mut [f32],
+}
+
+impl Vectorized for Work<'_> {
+    #[inline(always)]
+    fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(self) {
+        let Self { p, x, affines, d_out, d_film, d_x, scratch } = self;
+        let channels = affines.channels;
+        let len = scratch.len();
+        for image in 0..p.images as usize {
+            let x = &x[image * len..][..len];
+            let d_out = &d_out[image * len..][..len];
+            let d_x = &mut d_x[image * len..][..len];
+            let d_film = &mut d_film[image * p.d_film_stride as usize..][..2 * channels];
+            affines.apply::<LANES>(image, x, scratch);
+            // A plain loop over the image, still in the cache, is what the compiler vectorizes.
+            for (d, d_out) in scratch.iter_mut().zip(d_out) {
+                *d = d_out * slope(*d);
+            }
+            for first in (0..channels).step_by(LANES) {
+                let cols = LANES.min(channels - first);
+                let block = affines.block::<LANES>(image, first, cols);
+                let (mut d_gain, mut d_shift) = ([0.0; LANES], [0.0; LANES]);
+                for at in (first..len).step_by(channels) {
+                    let x: [f32; LANES] = load(&x[at..][..cols]);
+                    let d: [f32; LANES] = load(&scratch[at..][..cols]);
+                    let d_x = &mut d_x[at..][..cols];
+                    let mut sum = if p.keep == 1 { load(d_x) } else { [0.0; LANES] };
+                    for j in 0..LANES {
+                        let n = (x[j] - block.mean[j]) * block.inverse[j];
+                        d_gain[j] += d[j] * n;
+                        d_shift[j] += d[j];
+                        sum[j] += d[j] * (block.gain[j] * block.inverse[j]);
+                    }
+                    store(d_x, &sum);
+                }
+                store(&mut d_film[first..][..cols], &d_gain);
+                store(&mut d_film[channels + first..][..cols], &d_shift);
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Convolutions, the stages around them and the U-Net on both engines, on shapes that no tile
+//! divides.
+
+use super::stages::Failures;
+use super::{noise_levels, random, weights};
+use hidden_gaussian::compute::{Engine, Program, View};
+use hidden_gaussian::data::Shape;
+use hidden_gaussian::kernels::conv::{Channels, Conv, Scale};
+use hidden_gaussian::kernels::group_film_silu::{self, Affine};
+use hidden_gaussian::kernels::group_moments::{self, Groups};
+use hidden_gaussian::kernels::{
+    Sigma, conv_weight_backward, group_film_silu_backward, group_norm_backward, space_to_depth,
+};
+use hidden_gaussian::model::unet::Norm;
+use hidden_gaussian::model::{Architecture, Film};
+
+const SIDES: [usize; 4] = [1, 2, 5, 8];
+const CHANNELS: [usize; 4] = [1, 3, 7, 16];
+const BATCHES: [usize; 3] = [1, 3, 65];
+
+/// Channels that other channels surround: two before, one behind.
+fn inner(view: View, channels: usize) -> Channels {
+    Channels { view: view.at(2), stride: channels + 3 }
+}
+
+pub async fn convolutions_on_odd_shapes(gpu: &Engine) {
+    let mut failures = Failures::default();
+    let shapes = SIDES.iter().enumerate().flat_map(|(i, height)| {
+        SIDES.iter().enumerate().map(move |(j, width)| (i, j, [*height, *width]))
+    });
+    for (i, j, size) in shapes {
+        for (k, batch) in BATCHES.into_iter().enumerate() {
+            for (l, scale) in [Scale::Same, Scale::Half, Scale::Double].into_iter().enumerate() {
+                let channels = [CHANNELS[(i + k) % 4], CHANNELS[(j + l) % 4]];
+                let conv = Conv { batch, size, channels, scale };
+                let [inputs, outputs] = channels;
+                let pixels = |[height, width]: [usize; 2]| batch * height * width;
+                let x = pixels(size) * (inputs + 3);
+                let y = pixels(conv.output_size()) * (outputs + 3);
+                let parameters = conv.parameters();
+                let lens = [x, parameters, y, y, x, y, x, parameters];
+                let data = lens.map(|len| random(len as u32, 2 * len));
+                let record = |p: &mut Program, v: &[View]| {
+                    let [x, d_add, d_x] = [v[0], v[4], v[6]].map(|view| inner(view, inputs));
+                    let [add, d_out, out] = [v[2], v[3], v[5]].map(|view| inner(view, outputs));
+                    conv.record(p, x, v[1], Some(add), out)?;
+                    conv.record_backward_input(p, d_out, v[1], Some(d_add), d_x)?;
+                    let parts = conv_weight_backward::scratch(p, &conv);
+                    let parts = p.buffer("parts", parts)?;
+                    conv_weight_backward::record(p, &conv, x, d_out, parts.into(), v[7])
+                };
+                failures.compare(format!("{conv:?}"), gpu, 2, &data, &lens, record).await;
+            }
+        }
+    }
+}
+
+pub async fn image_stages_on_odd_shapes(gpu: &Engine) {
+    let mut failures = Failures::default();
+    for (i, channels) in CHANNELS.into_iter().enumerate() {
+        for images in BATCHES {
+            let pixels = SIDES[(i + 1) % 4] * SIDES[(i + 2) % 4];
+            let count = if channels == 16 { 4 } else { 1 };
+            let groups = Groups { images, pixels, channels, groups: count };
+            let (len, stride) = (groups.len(), 2 * channels + 5);
+            let lens =
+                [len, images * stride, len, groups.moments(), len, images * stride, len, len];
+            let data = lens.map(|len| random(len as u32, 2 * len));
+            for norm in [false, true] {
+                for film in [false, true] {
+                    let case = format!("{groups:?} norm {norm} film {film}");
+                    let record = |p: &mut Program, v: &[View]| {
+                        let moments = norm.then_some(v[3]);
+                        let film = film.then_some(Film { view: v[1].at(5), stride });
+                        let affine = Affine { moments, film };
+                        let d_film = Film { view: v[5].at(5), stride };
+                        group_moments::record(p, v[0], v[3], groups)?;
+                        group_film_silu::record(p, v[0], affine, v[4], groups)?;
+                        for (keep, d_x) in [(false, v[6]), (true, v[7])] {
+                            group_film_silu_backward::record(
+                                p, v[0], affine, v[2], d_film, d_x, keep, groups,
+                            )?;
+                            if norm {
+                                group_norm_backward::record(
+                                    p, v[0], v[3], film, d_film, d_x, groups,
+                                )?;
+                            }
+                        }
+                        Ok(())
+                    };
+                    failures.compare(case, gpu, 2, &data, &lens, record).await;
+                }
+            }
+            let shape = Shape { height: 2 * SIDES[i], width: 2 * SIDES[(i + 1) % 4], channels };
+            let len = images * shape.dim();
+            let case = format!("space_to_depth {shape:?}");
+            let data = [random(1, 2 * len)];
+            failures
+                .compare(case, gpu, 2, &data, &[len; 3], |p, v| {
+                    space_to_depth::record(p, v[0], v[1], images, shape)?;
+                    space_to_depth::record_inverse(p, v[0], v[2], images, shape)
+                })
+                .await;
+        }
+    }
+}
+
+pub async fn unet_passes_on_odd_shapes(gpu: &Engine) {
+    let mut failures = Failures::default();
+    for (size, channels, width, levels, rows, norm) in [
+        ([8, 12], 1, 5, 2, 7, Norm::None),
+        ([16, 8], 3, 4, 3, 3, Norm::Group),
+        ([16, 16], 1, 16, 2, 17, Norm::None),
+    ] {
+        let [height, image_width] = size;
+        let shape = Shape { height, width: image_width, channels };
+        let architecture = Architecture::UNet { shape, width, levels, norm };
+        let network = architecture.network(shape.dim()).unwrap();
+        let parameters = network.parameters();
+        let (len, count) = (rows * shape.dim(), parameters.buffer_len());
+        let lens = [len, rows, count, len, len, count, len];
+        let data = [random(1, 2 * len), noise_levels(rows), weights(parameters), random(2, len)];
+        let record = |p: &mut Program, v: &[View]| {
+            let [x, sigma, weights, d_out, out, gradients, shared] = v[..] else { unreachable!() };
+            let placed = network.place_training(p, rows, weights, gradients)?;
+            placed.forward(p, x, Sigma::per_row(sigma), out)?;
+            placed.backward(p, x, d_out)?;
+            network.place(p, rows, weights)?.forward(p, x, Sigma::shared(sigma), shared)
+        };
+        failures.compare(format!("{architecture:?}"), gpu, 2, &data, &lens, record).await;
+    }
+}

@@ -1,0 +1,8 @@
+//! Convolutions, the stages around them and the U-Net give the same numbers on both engines.
+#![cfg(not(target_arch = "wasm32"))]
+
+mod common;
+
+use common::native;
+
+common::tests_of!(conv_stages, native, common::gpu());
