@@ -1,5 +1,6 @@
 //! `cargo xtask`: build, serve and test the project. `cargo xtask --help` says how.
 
+mod bench;
 mod pack;
 mod process;
 mod serve;
@@ -24,6 +25,7 @@ Commands:
   build    Build the site into dist/, ready for any sub-path of any static host
   test     Run every check and test, and print a table
       --only <PART>    Run this part only; may be repeated or comma-separated
+  bench    Print the rates of the engines, natively and in Chromium
 
 Options:
   -h, --help  Print this help
@@ -34,6 +36,7 @@ enum Task {
     Serve(serve::Options),
     Build,
     Test { only: Vec<String> },
+    Bench,
 }
 
 fn parse() -> Result<Task, lexopt::Error> {
@@ -43,6 +46,7 @@ fn parse() -> Result<Task, lexopt::Error> {
         Some(Value(name)) if name == "serve" => Task::Serve(serve::Options::default()),
         Some(Value(name)) if name == "build" => Task::Build,
         Some(Value(name)) if name == "test" => Task::Test { only: Vec::new() },
+        Some(Value(name)) if name == "bench" => Task::Bench,
         Some(Value(name)) => return Err(format!("there is no command {name:?}").into()),
         Some(other) => return Err(other.unexpected()),
     };
@@ -68,6 +72,7 @@ fn run() -> Result<ExitCode> {
         Task::Serve(options) => serve::serve(&options)?,
         Task::Build => site::build()?.print(),
         Task::Test { only } => return test::test(&only),
+        Task::Bench => bench::bench()?,
     }
     Ok(ExitCode::SUCCESS)
 }
