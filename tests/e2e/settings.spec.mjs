@@ -44,6 +44,8 @@ siteTest("a link restores its state, and a bad one falls back with a notice", { 
 
 siteTest("the badge says which engine runs and why", {}, async (page, { webgpu }) => {
   await open(page);
+  // The first picture does not wait for the measurement.
+  await page.locator("#engine[data-engine]").waitFor();
   await page.locator("#engine").click();
   const panel = page.locator("#engine-panel");
   assert.match((await panel.textContent()) ?? "", /WebAssembly|WebGPU/);

@@ -131,7 +131,7 @@ export const parameters = {
     type: "range",
     label: "Noise level σ",
     help: "Standard deviation of the added noise; the images have standard deviation 0.5.",
-    default: 0.7,
+    default: 0.5,
     min: 0.002,
     max: 80,
     scale: "log",
