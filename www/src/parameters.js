@@ -122,7 +122,7 @@ export const parameters = {
     type: "range",
     label: "Image",
     help: "Which image of the set is made noisy.",
-    default: 29,
+    default: 22,
     min: 1,
     max: 4096,
     scale: "linear",
