@@ -245,17 +245,17 @@ async function openEngine(choice) {
 async function settle(current) {
   current.settled = true;
   busy("Comparing the engines");
-  try {
-    const measured = await Engine.open("auto");
+  const measured = await Engine.open("auto").catch((thrown) => tell(current.engine, toFailure(thrown)));
+  if (measured?.info().kind === "cpu") {
     tell(measured, lost);
-    if (measured.info().kind === "cpu") {
-      measured.free();
-    } else {
-      closeEngine();
-      opened = { ...current, engine: measured };
-    }
-  } catch (thrown) {
-    tell(current.engine, toFailure(thrown));
+    measured.free();
+  } else if (measured) {
+    const before = fitted;
+    closeEngine();
+    opened = { ...current, engine: measured };
+    tell(measured, lost);
+    // So that the next drag is answered at once. If it fails, that drag fits again and shows the failure.
+    if (before) await fitOn(measured, before.set, before.n).catch(() => {});
   }
   busy("");
 }
@@ -316,10 +316,18 @@ async function fit(setting) {
   const engine = await openEngine(setting.engine);
   const n = Math.min(setting.n, set.info().trainCount);
   if (fitted && fitted.engine === engine && fitted.set === set && fitted.n === n) return fitted;
+  return fitOn(engine, set, n);
+}
+
+/**
+ * @param {Engine} engine
+ * @param {Dataset} set
+ * @param {number} n
+ */
+async function fitOn(engine, set, n) {
   closeFit();
   busy("Fitting the denoisers");
-  fitted = { engine, set, n, exact: await Exact.fit(engine, set, n) };
-  return fitted;
+  return (fitted = { engine, set, n, exact: await Exact.fit(engine, set, n) });
 }
 
 /**
