@@ -16,6 +16,20 @@ siteTest("the first picture waits for no data file", {}, async (page) => {
   );
 });
 
+siteTest("the first picture does not wait for the engines to be compared", {}, async (page) => {
+  await page.addInitScript(() => {
+    new MutationObserver((_, observer) => {
+      if (!document.querySelector("#denoise[data-ready]")) return;
+      observer.disconnect();
+      const compared = document.querySelector("#engine")?.hasAttribute("data-engine");
+      document.documentElement.setAttribute("data-first-picture", compared ? "after" : "before");
+    }).observe(document, { subtree: true, attributes: true });
+  });
+  await open(page);
+  await page.locator("#engine[data-engine]").waitFor();
+  assert.equal(await page.locator("html").getAttribute("data-first-picture"), "before");
+});
+
 siteTest("the softmax goes from everybody to one as the noise falls", { webgpu: [false] }, async (page) => {
   await open(page, "?denoise.sigma=80");
   assert.ok((await number(page, "denoise.effective")) > 1000);
