@@ -1,8 +1,9 @@
 // Data, N, engine, own files, links: what the reader can change.
 
 import assert from "node:assert/strict";
+import { gzipSync } from "node:zlib";
 import { siteTest } from "./harness.mjs";
-import { choose, contrast, drop, live, npy, number, open, ready, slider } from "./page.mjs";
+import { choose, cifar, contrast, drop, idx, live, npy, number, open, pngs, ready, slider, zip } from "./page.mjs";
 
 siteTest("a data set is fetched when it is chosen, with its source and licence", { webgpu: [false] }, async (page) => {
   await open(page);
@@ -44,6 +45,8 @@ siteTest("a link restores its state, and a bad one falls back with a notice", { 
 
 siteTest("the badge says which engine runs and why", {}, async (page, { webgpu }) => {
   await open(page);
+  // The first picture does not wait for the measurement.
+  await page.locator("#engine[data-engine]").waitFor();
   await page.locator("#engine").click();
   const panel = page.locator("#engine-panel");
   assert.match((await panel.textContent()) ?? "", /WebAssembly|WebGPU/);
@@ -100,22 +103,34 @@ siteTest("own arrays by drop; a broken file costs nothing", { webgpu: [false] },
   await page.waitForFunction(() => document.querySelector('[data-live="data.name"]')?.textContent?.includes("discs"));
 });
 
+siteTest("every kind of file that people have, by drop", { webgpu: [false] }, async (page) => {
+  await open(page);
+  const kinds = /** @type {[string, Uint8Array, number][]} */ ([
+    ["discs-idx3-ubyte", idx(60, 20), 60],
+    ["discs-idx3-ubyte.gz", gzipSync(idx(61, 20)), 61],
+    ["discs.npz", zip([{ name: "discs.npy", bytes: npy(62, 20) }]), 62],
+    ["data_batch_1.bin", cifar(63), 63],
+    ["pictures.zip", zip(await pngs(page, 64)), 64],
+  ]);
+  for (const [name, bytes, count] of kinds) {
+    await drop(page, [{ name, bytes }]);
+    await page.waitForFunction(
+      (expected) => document.querySelector('[data-live="data.count"]')?.textContent === String(expected),
+      count,
+    );
+    await ready(page, "denoise");
+    assert.ok((await contrast(page, "empirical")) > 40, name);
+    assert.ok(await page.locator('[data-part="import-error"]').isHidden(), name);
+  }
+});
+
 siteTest("own pictures by the picker", { webgpu: [false] }, async (page) => {
   await open(page);
-  // The browser itself is the handiest maker of PNG files.
-  const pictures = await page.evaluate(async () => {
-    const canvas = new OffscreenCanvas(24, 24);
-    const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    const files = [];
-    for (let i = 0; i < 40; i++) {
-      context.fillStyle = `hsl(${i * 9} 80% 50%)`;
-      context.fillRect(0, 0, 24, 24);
-      context.clearRect((i * 5) % 20, (i * 3) % 20, 6, 6);
-      files.push([...new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer())]);
-    }
-    return files;
-  });
-  const files = pictures.map((bytes, i) => ({ name: `${i}.png`, mimeType: "image/png", buffer: Buffer.from(bytes) }));
+  const files = (await pngs(page, 40)).map(({ name, bytes }) => ({
+    name,
+    mimeType: "image/png",
+    buffer: Buffer.from(bytes),
+  }));
   await choose(page, "own.colour", "Colour");
   const chooser = page.waitForEvent("filechooser");
   await page.locator('[data-part="choose-files"]').press("Enter");

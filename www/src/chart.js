@@ -25,7 +25,7 @@ export function chart(root, spec) {
     "details",
     { className: "chart-table" },
     make("summary", {}, "Table"),
-    make("div", { className: "scroll", tabIndex: 0 }, make("table", {}, make("thead", {}, head), body)),
+    make("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Table" }, make("table", {}, make("thead", {}, head), body)),
   );
   root.append(picture, table);
 

@@ -9,3 +9,8 @@ export const EXACT = /** @type {const} */ (["empirical", "gaussian"]);
 
 /** A sample is a copy when its nearest training image is this much nearer than the second nearest. */
 export const MEMORIZED = 1 / 3;
+
+/** From this noise level on the noise drowns the images, whose standard deviation is 0.5. */
+export const HIGH_NOISE = 20;
+/** Below this one the noise is far smaller than the distance between two images. */
+export const LOW_NOISE = 0.1;

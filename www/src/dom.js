@@ -15,6 +15,13 @@ export function part(root, name, type) {
   return element;
 }
 
+/** @param {string} id */
+export function byId(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`index.html has no #${id}`);
+  return found;
+}
+
 /** @param {ParentNode} root @param {string} name */
 export const canvas = (root, name) => part(root, name, HTMLCanvasElement);
 

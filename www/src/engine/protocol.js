@@ -26,8 +26,9 @@
  *
  * @typedef {import("../../pkg/hidden_gaussian.js").DatasetInfo} DataInfo
  * @typedef {import("../../pkg/hidden_gaussian.js").EngineInfo & {problem: Failure | null}} EngineInfo
- *   `problem`: why the engine that was asked for does not run
+ *   `problem`: why the engine that was asked for does not run, or why it had to start again
  *
+ * @typedef {{setting: Setting}} PrepareCall fit both denoisers before the first question comes
  * @typedef {{engine: EngineChoice}} OpenCall start this engine; the answer is empty, the `engine` event tells the rest
  *
  * @typedef {{setting: Setting}} DescribeCall
@@ -42,8 +43,7 @@
  * @property {Pictures} noisy
  * @property {Pictures} empirical D_M(x; σ)
  * @property {Pictures} gaussian D_G(x; σ)
- * @property {{empirical: number, gaussian: number, between: number}} rmse root mean square distance to
- *   the clean image, and between the two answers
+ * @property {{empirical: number, gaussian: number}} rmse root mean square distance to the clean image
  * @property {Float32Array} weights largest softmax weights of D_M, sorted
  * @property {Uint32Array} indices the training images that they belong to
  * @property {Pictures} heaviest those training images, as many as the page shows
@@ -52,8 +52,9 @@
  *
  * @typedef {{setting: Setting, split: Split, image: number, sigmas: number[], seed: number}} SweepCall one image at many
  *   noise levels
- * @typedef {{sigmas: number[], empirical: number[], gaussian: number[], effective: number[]}} SweepResult
- *   root mean square distances to the clean image, and the effective number of images, at each level
+ * @typedef {{sigmas: number[], empirical: number[], gaussian: number[], between: number[], effective: number[]}} SweepResult
+ *   root mean square distances to the clean image and between the two answers, and the effective number of images, at
+ *   each level
  *
  * @typedef {{setting: Setting, seed: number, steps: number}} TrajectoryCall
  * @typedef {object} Path
@@ -81,6 +82,7 @@
  * @typedef {{data: DataInfo}} ImportResult
  *
  * @typedef {{
+ *   prepare: {call: PrepareCall, result: null},
  *   open: {call: OpenCall, result: null},
  *   describe: {call: DescribeCall, result: DescribeResult},
  *   denoise: {call: DenoiseCall, result: DenoiseResult},

@@ -32,8 +32,10 @@ const scope = /** @type {Pick<Worker, "postMessage" | "onmessage">} */ (/** @typ
 const ready = init({ module_or_path: new URL("../../pkg/hidden_gaussian_bg.wasm", import.meta.url) });
 
 let base = "";
-/** @type {{choice: EngineChoice, engine: Engine} | undefined} */
+/** `settled`: false while "auto" still has to measure. @type {{choice: EngineChoice, engine: Engine, settled: boolean} | undefined} */
 let opened;
+/** Why the last device was lost, until a new one is there. @type {Failure | null} */
+let lost = null;
 /** @type {{name: DataName, set: Dataset} | undefined} */
 let loaded;
 /** The reader's own images, kept while another set is on the screen. @type {Dataset | undefined} */
@@ -44,6 +46,8 @@ let fitted;
 /** @type {Call[]} */
 const queue = [];
 let working = false;
+/** Whether the page has had an answer to show: only then is there time to measure. */
+let answered = false;
 
 scope.onmessage = ({ data }) => {
   const message = /** @type {ToWorker} */ (data);
@@ -60,10 +64,17 @@ scope.onmessage = ({ data }) => {
 async function work() {
   working = true;
   await ready;
-  for (let next = queue.shift(); next; next = queue.shift()) {
+  for (;;) {
+    const next = queue.shift();
+    if (!next) {
+      if (!answered || !opened || opened.settled) break;
+      await settle(opened);
+      continue;
+    }
     const { id, call, payload } = next;
     try {
       post({ kind: "done", id, result: await answer(call, payload) });
+      answered ||= call !== "prepare";
     } catch (thrown) {
       post({ kind: "failed", id, error: toFailure(thrown) });
       // After a trap nothing in the instance can be trusted: let the page see an error and start a new worker.
@@ -87,8 +98,10 @@ async function answer(call, payload) {
   try {
     return await handler(payload);
   } catch (thrown) {
-    if (toFailure(thrown).kind !== "DeviceLost") throw thrown;
+    const failure = toFailure(thrown);
+    if (failure.kind !== "DeviceLost") throw thrown;
     // A lost device is a normal event: everything on it is gone, so make it again and repeat the call once.
+    lost = failure;
     closeEngine();
     return handler(payload);
   }
@@ -96,6 +109,11 @@ async function answer(call, payload) {
 
 /** @type {{[K in Kind]: (payload: Calls[K]["call"]) => Promise<Calls[K]["result"]>}} */
 const handlers = {
+  async prepare({ setting }) {
+    await fit(setting);
+    return null;
+  },
+
   async open({ engine }) {
     await openEngine(engine);
     return null;
@@ -131,11 +149,7 @@ const handlers = {
       noisy: pictures(set, noisy),
       empirical: pictures(set, empirical),
       gaussian: pictures(set, gaussian),
-      rmse: {
-        empirical: rmse(empirical, clean),
-        gaussian: rmse(gaussian, clean),
-        between: rmse(empirical, gaussian),
-      },
+      rmse: { empirical: rmse(empirical, clean), gaussian: rmse(gaussian, clean) },
       weights,
       indices,
       heaviest: pictures(set, join(heaviest)),
@@ -148,11 +162,12 @@ const handlers = {
     const { exact, set, n } = await fit(setting);
     const index = image % imageCount(set, split, n);
     /** @type {import("./protocol.js").SweepResult} */
-    const result = { sigmas, empirical: [], gaussian: [], effective: [] };
+    const result = { sigmas, empirical: [], gaussian: [], between: [], effective: [] };
     for (const sigma of sigmas) {
       const { clean, empirical, gaussian, effective } = await exact.denoise(set, split, index, sigma, seed);
       result.empirical.push(rmse(empirical, clean));
       result.gaussian.push(rmse(gaussian, clean));
+      result.between.push(rmse(empirical, gaussian));
       result.effective.push(effective);
     }
     return result;
@@ -204,23 +219,55 @@ const handlers = {
 };
 
 /**
- * The engine of this choice. One that cannot be had is replaced by the other, and the page is told why.
+ * The engine of this choice. "auto" begins on the CPU, which is there at once: the first picture does not wait for the
+ * measurement. One that cannot be had is replaced by the CPU, and the page is told why.
  * @param {EngineChoice} choice
  */
 async function openEngine(choice) {
   if (opened?.choice === choice) return opened.engine;
-  busy(choice === "cpu" ? "Starting the engine" : "Starting the engines and measuring them");
+  busy("Starting the engine");
   closeEngine();
-  /** @type {Failure | null} */
-  let problem = null;
-  const engine = await Engine.open(choice).catch((thrown) => {
-    if (choice === "cpu") throw thrown;
-    problem = toFailure(thrown);
+  let problem = lost;
+  const engine = await Engine.open(choice === "auto" ? "cpu" : choice).catch((thrown) => {
+    if (choice !== "gpu") throw thrown;
+    problem ??= toFailure(thrown);
     return Engine.open("cpu");
   });
-  opened = { choice, engine };
-  post({ kind: "event", event: "engine", engine: { ...engine.info(), problem } });
+  opened = { choice, engine, settled: choice !== "auto" };
+  if (opened.settled) tell(engine, problem);
   return engine;
+}
+
+/**
+ * Measure both engines, now that nobody waits, and move to the GPU if it is the faster one.
+ * @param {NonNullable<typeof opened>} current
+ */
+async function settle(current) {
+  current.settled = true;
+  busy("Comparing the engines");
+  const measured = await Engine.open("auto").catch((thrown) => tell(current.engine, toFailure(thrown)));
+  if (measured?.info().kind === "cpu") {
+    tell(measured, lost);
+    measured.free();
+  } else if (measured) {
+    const before = fitted;
+    closeEngine();
+    opened = { ...current, engine: measured };
+    tell(measured, lost);
+    // So that the next drag is answered at once. If it fails, that drag fits again and shows the failure.
+    if (before) await fitOn(measured, before.set, before.n).catch(() => {});
+  }
+  busy("");
+}
+
+/**
+ * Tell the page which engine runs from now on.
+ * @param {Engine} engine
+ * @param {Failure | null} problem
+ */
+function tell(engine, problem) {
+  lost = null;
+  post({ kind: "event", event: "engine", engine: { ...engine.info(), problem } });
 }
 
 /**
@@ -269,10 +316,18 @@ async function fit(setting) {
   const engine = await openEngine(setting.engine);
   const n = Math.min(setting.n, set.info().trainCount);
   if (fitted && fitted.engine === engine && fitted.set === set && fitted.n === n) return fitted;
+  return fitOn(engine, set, n);
+}
+
+/**
+ * @param {Engine} engine
+ * @param {Dataset} set
+ * @param {number} n
+ */
+async function fitOn(engine, set, n) {
   closeFit();
   busy("Fitting the denoisers");
-  fitted = { engine, set, n, exact: await Exact.fit(engine, set, n) };
-  return fitted;
+  return (fitted = { engine, set, n, exact: await Exact.fit(engine, set, n) });
 }
 
 /**

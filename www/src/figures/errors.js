@@ -1,7 +1,7 @@
 /** Figure I.1, under the slider: both denoisers' errors on this image at every noise level. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
 import { chart } from "../chart.js";
-import { DENOISERS, EXACT } from "../denoisers.js";
+import { DENOISERS, EXACT, HIGH_NOISE, LOW_NOISE } from "../denoisers.js";
 import { liveFigure, SETTING, setting } from "../figure.js";
 import { fixed, significant } from "../format.js";
 import { fromFraction, parameters } from "../parameters.js";
@@ -12,7 +12,9 @@ const SIGMA = parameters["denoise.sigma"];
 const LEVELS = 33;
 const SIGMAS = Array.from({ length: LEVELS }, (_, i) => fromFraction(SIGMA, i / (LEVELS - 1)));
 const LEVELS_PER_CALL = 3;
-const KEYS = /** @type {const} */ (["sigmas", "empirical", "gaussian", "effective"]);
+const KEYS = /** @type {const} */ (["sigmas", "empirical", "gaussian", "between", "effective"]);
+/** Errors that the chart marks; the second is that of a guess of nothing, the standard deviation of the images. */
+const HEIGHTS = [0, 0.5];
 /** Labels stand left of here: to the right the curves run together. */
 const LABELS_END = Math.round(0.7 * LEVELS);
 
@@ -21,7 +23,7 @@ const LABELS_END = Math.round(0.7 * LEVELS);
  * @param {import("../figure.js").Page} page
  */
 export function errorsFigure(root, page) {
-  const { store } = page;
+  const { store, live } = page;
   const draw = errorsChart(root);
   /** @type {SweepResult | undefined} */
   let latest;
@@ -35,7 +37,7 @@ export function errorsFigure(root, page) {
       running.abort();
       const { signal } = (running = new AbortController());
       /** @type {SweepResult} */
-      const whole = { sigmas: [], empirical: [], gaussian: [], effective: [] };
+      const whole = { sigmas: [], empirical: [], gaussian: [], between: [], effective: [] };
       // A few levels to a call, so that the slider's own calls are answered in between.
       for (let i = 0; i < LEVELS && !signal.aborted; i += LEVELS_PER_CALL) {
         const part = await page.engine
@@ -61,6 +63,15 @@ export function errorsFigure(root, page) {
     draw(result) {
       latest = result;
       redraw();
+      const { sigmas, between, effective } = result;
+      live.claim(
+        "denoise.mean",
+        sigmas.every((sigma, i) => sigma < HIGH_NOISE || between[i] < 0.1),
+      );
+      live.claim(
+        "denoise.lookup",
+        sigmas.every((sigma, i) => sigma > LOW_NOISE || effective[i] < 1.5),
+      );
     },
   });
 }
@@ -96,9 +107,10 @@ function errorsChart(root) {
           marginLeft: 0,
           marginRight: 0,
           x: { type: "log", domain: [SIGMA.min, SIGMA.max], axis: null },
-          y: { domain: [0, top], axis: null },
+          y: { domain: [0, Math.max(top, ...HEIGHTS)], axis: null },
           marks: [
-            ruleY([0], { stroke: "var(--line)" }),
+            ruleY(HEIGHTS, { stroke: "var(--line)" }),
+            text(HEIGHTS, { y: (error) => error, text: String, frameAnchor: "right", dy: -6, fill: "var(--muted)" }),
             ruleX([sigma], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
             text(["Error"], { text: (label) => label, frameAnchor: "top-left", dy: -12, fill: "var(--muted)" }),
             ...EXACT.flatMap((name) => {
@@ -113,7 +125,7 @@ function errorsChart(root) {
                   dy: roomy || name === upper ? -9 : 10,
                   textAnchor: "start",
                 }),
-                dot([between(points, sigma)], {
+                dot([interpolate(points, sigma)], {
                   x: "sigma",
                   y: "error",
                   r: 4,
@@ -135,7 +147,7 @@ function errorsChart(root) {
  * @param {{sigma: number, error: number}[]} points
  * @param {number} sigma
  */
-function between(points, sigma) {
+function interpolate(points, sigma) {
   const after = Math.max(
     1,
     points.findIndex((point) => point.sigma >= sigma),
