@@ -1,11 +1,10 @@
 //! `Exact`: D_M and D_G, side by side (Section I).
 
-use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 
 use super::dataset::Dataset;
 use super::engine::Engine;
-use super::{JsResult, fields, floats, options, seed, whole};
+use super::{JsResult, Options, fields, floats, seed, whole};
 use crate::experiment::exact;
 use crate::sampler::{Method, Sampler, Schedule};
 
@@ -14,19 +13,6 @@ use crate::sampler::{Method, Sampler, Schedule};
 #[derive(Debug)]
 pub struct Exact {
     inner: exact::Exact,
-}
-
-#[derive(Deserialize)]
-struct TrajectoryOptions {
-    steps: usize,
-    method: String,
-    seed: f64,
-}
-
-#[derive(Deserialize)]
-struct SamplesOptions {
-    count: usize,
-    seed: f64,
 }
 
 #[wasm_bindgen]
@@ -68,11 +54,11 @@ impl Exact {
         )]
         o: JsValue,
     ) -> JsResult<JsValue> {
-        let TrajectoryOptions { steps, method, seed: noise } = options(o)?;
-        let schedule = Schedule::edm(steps, 0.002, 80.0, 7.0)?;
-        let method = if method == "heun" { Method::Heun } else { Method::Euler };
+        let o = Options(&o);
+        let schedule = Schedule::edm(o.whole("steps")?, 0.002, 80.0, 7.0)?;
+        let method = if o.get("method") == "heun" { Method::Heun } else { Method::Euler };
         let sampler = Sampler { schedule, method };
-        let [empirical, gaussian] = self.inner.sample(&sampler, 1, seed(noise)?).await?;
+        let [empirical, gaussian] = self.inner.sample(&sampler, 1, o.seed()?).await?;
         let path = |s: &exact::Sampled| {
             let nearest = fields([
                 ("index", s.nearest.index[0].into()),
@@ -99,9 +85,8 @@ impl Exact {
         &mut self,
         #[wasm_bindgen(unchecked_param_type = "{count: number, seed: number}")] o: JsValue,
     ) -> JsResult<JsValue> {
-        let SamplesOptions { count, seed: noise } = options(o)?;
-        let [empirical, gaussian] =
-            self.inner.sample(&Sampler::paper(), count, seed(noise)?).await?;
+        let (count, seed) = (Options(&o).whole("count")?, Options(&o).seed()?);
+        let [empirical, gaussian] = self.inner.sample(&Sampler::paper(), count, seed).await?;
         let held_out = self.inner.held_out_closeness(count).await?;
         let set = |s: &exact::Sampled| {
             let closeness = &s.nearest.closeness;
