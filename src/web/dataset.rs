@@ -99,7 +99,7 @@ impl Dataset {
         let data::About { name, source, licence, note } = &self.about;
         let data::Shape { height, width, channels } = self.split.shape();
         let (train_count, held_out_count) = (self.split.train_len(), self.split.held_out_len());
-        fields([
+        fields(&[
             ("name", name.into()),
             ("source", source.into()),
             ("licence", licence.into()),
@@ -143,7 +143,7 @@ pub fn unzip(bytes: &[u8]) -> JsResult<Array> {
     for entry in data::zip_entries(bytes)? {
         if entry.is_picture() {
             let contents = Uint8Array::from(entry.read()?.as_slice());
-            list.push(&fields([("name", entry.name().into()), ("bytes", contents.into())]));
+            list.push(&fields(&[("name", entry.name().into()), ("bytes", contents.into())]));
         }
     }
     Ok(list)

@@ -39,12 +39,12 @@ impl Engine {
             compute::Engine::Gpu(gpu) => (gpu.adapter(), gpu.is_software()),
         };
         let Choice { reason, rates } = &self.choice;
-        fields([
+        fields(&[
             ("kind", self.inner.name().into()),
             ("adapter", adapter.into()),
             ("software", software.into()),
             ("reason", reason.into()),
-            ("rates", fields([("cpu", rates.cpu.into()), ("gpu", rates.gpu.into())])),
+            ("rates", fields(&[("cpu", rates.cpu.into()), ("gpu", rates.gpu.into())])),
         ])
     }
 

@@ -34,7 +34,7 @@ impl Exact {
     ) -> JsResult<JsValue> {
         let clean = data.image(&split, image)?;
         let d = self.inner.denoise(clean, sigma, seed(noise)?).await?;
-        Ok(fields([
+        Ok(fields(&[
             ("clean", floats(clean)),
             ("noisy", floats(&d.noisy)),
             ("empirical", floats(&d.empirical)),
@@ -60,18 +60,18 @@ impl Exact {
         let sampler = Sampler { schedule, method };
         let [empirical, gaussian] = self.inner.sample(&sampler, 1, o.seed()?).await?;
         let path = |s: &exact::Sampled| {
-            let nearest = fields([
+            let nearest = fields(&[
                 ("index", s.nearest.index[0].into()),
                 ("d1", s.nearest.d1[0].into()),
                 ("d2", s.nearest.d2[0].into()),
             ]);
-            fields([
+            fields(&[
                 ("x", floats(&s.x.concat())),
                 ("d", floats(&s.denoised.concat())),
                 ("nearest", nearest),
             ])
         };
-        Ok(fields([
+        Ok(fields(&[
             ("sigmas", floats(sampler.schedule.sigmas())),
             ("empirical", path(&empirical)),
             ("gaussian", path(&gaussian)),
@@ -90,7 +90,7 @@ impl Exact {
         let held_out = self.inner.held_out_closeness(count).await?;
         let set = |s: &exact::Sampled| {
             let closeness = &s.nearest.closeness;
-            fields([
+            fields(&[
                 ("images", floats(s.end())),
                 ("nearest", whole(&s.nearest.index)),
                 ("d1", floats(&s.nearest.d1)),
@@ -100,7 +100,7 @@ impl Exact {
                 ("memorized", closeness.memorized.mean.into()),
             ])
         };
-        Ok(fields([
+        Ok(fields(&[
             ("empirical", set(&empirical)),
             ("gaussian", set(&gaussian)),
             ("heldOutGl", held_out.gl.mean.into()),

@@ -96,9 +96,9 @@ fn seed(value: f64) -> JsResult<u64> {
 }
 
 /// `{name: value, …}` as a JavaScript object.
-fn fields<const N: usize>(entries: [(&str, JsValue); N]) -> JsValue {
+fn fields(entries: &[(&str, JsValue)]) -> JsValue {
     let object = Object::new();
-    for (name, value) in &entries {
+    for (name, value) in entries {
         set(&object, name, value);
     }
     object.into()
