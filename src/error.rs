@@ -1,13 +1,10 @@
 //! The one error type: what kind it is, what happened, and what to do about it.
 
-use serde::Serialize;
-
 /// Result with [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, in a form that a program can match on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// No GPU adapter could be had.
@@ -31,12 +28,27 @@ pub enum ErrorKind {
     Cancelled,
 }
 
+impl ErrorKind {
+    /// The name that JavaScript matches on.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::NoAdapter => "NoAdapter",
+            Self::DeviceLost => "DeviceLost",
+            Self::Gpu => "Gpu",
+            Self::LimitExceeded { .. } => "LimitExceeded",
+            Self::Timeout => "Timeout",
+            Self::BadInput => "BadInput",
+            Self::Cancelled => "Cancelled",
+        }
+    }
+}
+
 /// An error that says what happened and what to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}{}{hint}", if hint.is_empty() { "" } else { " — " })]
 pub struct Error {
     /// What kind of failure this is.
-    #[serde(flatten)]
     pub kind: ErrorKind,
     /// What happened, as one sentence without its full stop.
     pub message: String,

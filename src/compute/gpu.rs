@@ -1,7 +1,6 @@
 //! The GPU engine: a loaded program is pipelines, bind groups and buffers, all made once; running it
 //! encodes dispatches and nothing else.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -25,14 +24,15 @@ pub struct Gpu {
     queue: wgpu::Queue,
     info: wgpu::AdapterInfo,
     faults: Faults,
-    pipelines: Arc<Mutex<HashMap<PipelineKey, Pipeline>>>,
+    pipelines: Arc<Mutex<Vec<Pipeline>>>,
     tile: Tile,
 }
 
-type PipelineKey = (&'static str, Vec<(&'static str, u32)>);
-
+/// A kernel, compiled with some constants.
 #[derive(Debug, Clone)]
 struct Pipeline {
+    kernel: &'static str,
+    constants: Vec<(&'static str, u32)>,
     layout: wgpu::BindGroupLayout,
     pipeline: wgpu::ComputePipeline,
 }
@@ -151,9 +151,15 @@ impl Gpu {
     }
 
     fn pipeline(&self, stage: &Stage) -> Pipeline {
-        let key = (stage.kernel.name, stage.constants.clone());
         let mut pipelines = self.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
-        pipelines.entry(key).or_insert_with(|| self.compile(stage.kernel, &stage.constants)).clone()
+        // There are some dozens: searched faster than hashed.
+        let known = |p: &&Pipeline| p.kernel == stage.kernel.name && p.constants == stage.constants;
+        if let Some(known) = pipelines.iter().find(known) {
+            return known.clone();
+        }
+        let compiled = self.compile(stage.kernel, &stage.constants);
+        pipelines.push(compiled.clone());
+        compiled
     }
 
     fn compile(&self, kernel: &'static Kernel, constants: &[(&'static str, u32)]) -> Pipeline {
@@ -197,7 +203,7 @@ impl Gpu {
             compilation_options: wgpu::PipelineCompilationOptions::default(),
             cache: None,
         });
-        Pipeline { layout, pipeline }
+        Pipeline { kernel: kernel.name, constants: constants.to_vec(), layout, pipeline }
     }
 }
 
@@ -360,7 +366,7 @@ fn routine(
     });
     gpu.queue.write_buffer(&uniforms, 0, bytemuck::cast_slice(&words));
     let dispatch = |(index, stage): (usize, &Stage)| {
-        let Pipeline { layout, pipeline } = gpu.pipeline(stage);
+        let Pipeline { layout, pipeline, .. } = gpu.pipeline(stage);
         let uniform = |half: usize| {
             wgpu::BindingResource::Buffer(wgpu::BufferBinding {
                 buffer: &uniforms,

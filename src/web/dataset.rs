@@ -1,11 +1,10 @@
 //! `Dataset`: images, split and standardized.
 
 use js_sys::{Array, Uint8Array, Uint8ClampedArray};
-use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
-use super::{JsResult, fields, object, options, seed};
-use crate::data::{self, Builder, Options, Picture, Split};
+use super::{JsResult, Options, fields};
+use crate::data::{self, Builder, Picture, Split};
 use crate::error::{Error, Result};
 
 /// Most images that are held out from training.
@@ -19,36 +18,11 @@ pub struct Dataset {
     pub(super) split: Split,
 }
 
-#[derive(Deserialize)]
-struct FacesOptions {
-    size: usize,
-    count: u32,
-    seed: f64,
-}
-
-#[derive(Deserialize)]
-struct ReadOptions {
-    size: Option<usize>,
-    #[serde(default)]
-    colour: bool,
-}
-
-impl ReadOptions {
-    fn into_options(self) -> Options {
-        Options { size: self.size, colour: self.colour, ..Options::default() }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Info<'a> {
-    #[serde(flatten)]
-    about: &'a data::About,
-    #[serde(flatten)]
-    shape: data::Shape,
-    count: usize,
-    train_count: usize,
-    held_out_count: usize,
+/// How to read a set, from `{size?, colour?}`.
+fn reading(o: &JsValue) -> JsResult<data::Options> {
+    let o = Options(o);
+    let size = (!o.get("size").is_undefined()).then(|| o.whole("size")).transpose()?;
+    Ok(data::Options { size, colour: o.get("colour").is_truthy(), ..data::Options::default() })
 }
 
 impl Dataset {
@@ -79,21 +53,20 @@ impl Dataset {
     /// Procedural faces.
     pub fn faces(
         #[wasm_bindgen(unchecked_param_type = "{size: number, count: number, seed: number}")]
-        o: JsValue,
+        o: &JsValue,
     ) -> JsResult<Self> {
-        let FacesOptions { size, count, seed: given } = options(o)?;
-        let given = seed(given)?;
-        Ok(Self::new(&data::faces::faces(given, count, size)?, given)?)
+        let o = Options(o);
+        let (size, count, seed) = (o.whole("size")?, o.whole("count")?, o.seed()?);
+        Ok(Self::new(&data::faces::faces(seed, count as u32, size)?, seed)?)
     }
 
     /// A file: a set that comes with the page, IDX, CIFAR-10, .npy or .npz.
     pub fn import(
         name: &str,
         bytes: &[u8],
-        #[wasm_bindgen(unchecked_param_type = "{size?: number, colour?: boolean}")] o: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "{size?: number, colour?: boolean}")] o: &JsValue,
     ) -> JsResult<Self> {
-        let read: ReadOptions = options(o)?;
-        Ok(Self::new(&data::import(name, bytes, &read.into_options())?, 0)?)
+        Ok(Self::new(&data::import(name, bytes, &reading(o)?)?, 0)?)
     }
 
     /// Pictures that the page decoded.
@@ -103,19 +76,14 @@ impl Dataset {
             unchecked_param_type = "{width: number, height: number, data: Uint8ClampedArray}[]"
         )]
         list: &Array,
-        #[wasm_bindgen(unchecked_param_type = "{size?: number, colour?: boolean}")] o: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "{size?: number, colour?: boolean}")] o: &JsValue,
     ) -> JsResult<Self> {
-        let read: ReadOptions = options(o)?;
-        let mut builder = Builder::new(name, &read.into_options());
+        let mut builder = Builder::new(name, &reading(o)?);
         for picture in list.iter() {
-            let side = |name: &str| {
-                js_sys::Reflect::get(&picture, &name.into())
-                    .ok()
-                    .and_then(|v| v.as_f64())
-                    .unwrap_or(0.0)
-            };
-            let (width, height) = (side("width") as usize, side("height") as usize);
-            let bytes = js_sys::Reflect::get(&picture, &"data".into())?
+            let picture = Options(&picture);
+            let (width, height) = (picture.whole("width")?, picture.whole("height")?);
+            let bytes = picture
+                .get("data")
                 .dyn_into::<Uint8ClampedArray>()
                 .map_err(|_| Error::bad_input("A picture comes without its pixels", ""))?;
             let rgba = bytes.to_vec();
@@ -126,15 +94,23 @@ impl Dataset {
 
     /// What the set is.
     #[wasm_bindgen(unchecked_return_type = "DatasetInfo")]
-    pub fn info(&self) -> JsResult<JsValue> {
+    #[must_use]
+    pub fn info(&self) -> JsValue {
+        let data::About { name, source, licence, note } = &self.about;
+        let data::Shape { height, width, channels } = self.split.shape();
         let (train_count, held_out_count) = (self.split.train_len(), self.split.held_out_len());
-        object(&Info {
-            about: &self.about,
-            shape: self.split.shape(),
-            count: train_count + held_out_count,
-            train_count,
-            held_out_count,
-        })
+        fields(&[
+            ("name", name.into()),
+            ("source", source.into()),
+            ("licence", licence.into()),
+            ("note", note.into()),
+            ("height", height.into()),
+            ("width", width.into()),
+            ("channels", channels.into()),
+            ("count", (train_count + held_out_count).into()),
+            ("trainCount", train_count.into()),
+            ("heldOutCount", held_out_count.into()),
+        ])
     }
 
     /// Training image `index`.
@@ -167,7 +143,7 @@ pub fn unzip(bytes: &[u8]) -> JsResult<Array> {
     for entry in data::zip_entries(bytes)? {
         if entry.is_picture() {
             let contents = Uint8Array::from(entry.read()?.as_slice());
-            list.push(&fields([("name", entry.name().into()), ("bytes", contents.into())]));
+            list.push(&fields(&[("name", entry.name().into()), ("bytes", contents.into())]));
         }
     }
     Ok(list)

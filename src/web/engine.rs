@@ -1,9 +1,8 @@
 //! `Engine`: where programs run.
 
-use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
-use super::{JsResult, object};
+use super::{JsResult, fields};
 use crate::compute::{self, Choice};
 use crate::error::Error;
 
@@ -13,15 +12,6 @@ use crate::error::Error;
 pub struct Engine {
     pub(super) inner: compute::Engine,
     choice: Choice,
-}
-
-#[derive(Serialize)]
-struct Info<'a> {
-    kind: &'static str,
-    adapter: String,
-    software: bool,
-    reason: &'a str,
-    rates: compute::Rates,
 }
 
 #[wasm_bindgen]
@@ -42,13 +32,20 @@ impl Engine {
 
     /// Which engine it is, on what, and why.
     #[wasm_bindgen(unchecked_return_type = "EngineInfo")]
-    pub fn info(&self) -> JsResult<JsValue> {
+    #[must_use]
+    pub fn info(&self) -> JsValue {
         let (adapter, software) = match &self.inner {
             compute::Engine::Cpu => ("WebAssembly SIMD".to_owned(), false),
             compute::Engine::Gpu(gpu) => (gpu.adapter(), gpu.is_software()),
         };
         let Choice { reason, rates } = &self.choice;
-        object(&Info { kind: self.inner.name(), adapter, software, reason, rates: *rates })
+        fields(&[
+            ("kind", self.inner.name().into()),
+            ("adapter", adapter.into()),
+            ("software", software.into()),
+            ("reason", reason.into()),
+            ("rates", fields(&[("cpu", rates.cpu.into()), ("gpu", rates.gpu.into())])),
+        ])
     }
 
     /// Destroys the GPU device, as a driver reset would. For tests of what follows.

@@ -1,11 +1,10 @@
 //! `Exact`: D_M and D_G, side by side (Section I).
 
-use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 
 use super::dataset::Dataset;
 use super::engine::Engine;
-use super::{JsResult, fields, floats, options, seed, whole};
+use super::{JsResult, Options, fields, floats, seed, whole};
 use crate::experiment::exact;
 use crate::sampler::{Method, Sampler, Schedule};
 
@@ -14,19 +13,6 @@ use crate::sampler::{Method, Sampler, Schedule};
 #[derive(Debug)]
 pub struct Exact {
     inner: exact::Exact,
-}
-
-#[derive(Deserialize)]
-struct TrajectoryOptions {
-    steps: usize,
-    method: String,
-    seed: f64,
-}
-
-#[derive(Deserialize)]
-struct SamplesOptions {
-    count: usize,
-    seed: f64,
 }
 
 #[wasm_bindgen]
@@ -48,7 +34,7 @@ impl Exact {
     ) -> JsResult<JsValue> {
         let clean = data.image(&split, image)?;
         let d = self.inner.denoise(clean, sigma, seed(noise)?).await?;
-        Ok(fields([
+        Ok(fields(&[
             ("clean", floats(clean)),
             ("noisy", floats(&d.noisy)),
             ("empirical", floats(&d.empirical)),
@@ -68,24 +54,24 @@ impl Exact {
         )]
         o: JsValue,
     ) -> JsResult<JsValue> {
-        let TrajectoryOptions { steps, method, seed: noise } = options(o)?;
-        let schedule = Schedule::edm(steps, 0.002, 80.0, 7.0)?;
-        let method = if method == "heun" { Method::Heun } else { Method::Euler };
+        let o = Options(&o);
+        let schedule = Schedule::edm(o.whole("steps")?, 0.002, 80.0, 7.0)?;
+        let method = if o.get("method") == "heun" { Method::Heun } else { Method::Euler };
         let sampler = Sampler { schedule, method };
-        let [empirical, gaussian] = self.inner.sample(&sampler, 1, seed(noise)?).await?;
+        let [empirical, gaussian] = self.inner.sample(&sampler, 1, o.seed()?).await?;
         let path = |s: &exact::Sampled| {
-            let nearest = fields([
+            let nearest = fields(&[
                 ("index", s.nearest.index[0].into()),
                 ("d1", s.nearest.d1[0].into()),
                 ("d2", s.nearest.d2[0].into()),
             ]);
-            fields([
+            fields(&[
                 ("x", floats(&s.x.concat())),
                 ("d", floats(&s.denoised.concat())),
                 ("nearest", nearest),
             ])
         };
-        Ok(fields([
+        Ok(fields(&[
             ("sigmas", floats(sampler.schedule.sigmas())),
             ("empirical", path(&empirical)),
             ("gaussian", path(&gaussian)),
@@ -99,13 +85,12 @@ impl Exact {
         &mut self,
         #[wasm_bindgen(unchecked_param_type = "{count: number, seed: number}")] o: JsValue,
     ) -> JsResult<JsValue> {
-        let SamplesOptions { count, seed: noise } = options(o)?;
-        let [empirical, gaussian] =
-            self.inner.sample(&Sampler::paper(), count, seed(noise)?).await?;
+        let (count, seed) = (Options(&o).whole("count")?, Options(&o).seed()?);
+        let [empirical, gaussian] = self.inner.sample(&Sampler::paper(), count, seed).await?;
         let held_out = self.inner.held_out_closeness(count).await?;
         let set = |s: &exact::Sampled| {
             let closeness = &s.nearest.closeness;
-            fields([
+            fields(&[
                 ("images", floats(s.end())),
                 ("nearest", whole(&s.nearest.index)),
                 ("d1", floats(&s.nearest.d1)),
@@ -115,7 +100,7 @@ impl Exact {
                 ("memorized", closeness.memorized.mean.into()),
             ])
         };
-        Ok(fields([
+        Ok(fields(&[
             ("empirical", set(&empirical)),
             ("gaussian", set(&gaussian)),
             ("heldOutGl", held_out.gl.mean.into()),

@@ -9,10 +9,10 @@ mod exact;
 
 use std::time::Duration;
 
-use serde::{Serialize, de::DeserializeOwned};
+use js_sys::{Object, Reflect};
 use wasm_bindgen::prelude::*;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = include_str!("types.d.ts");
@@ -49,30 +49,41 @@ pub fn fresh_seed() -> f64 {
 
 type JsResult<T> = Result<T, JsValue>;
 
-/// Writes plain objects. A flattened struct counts as a map, which by default becomes a `Map`.
-const PLAIN: serde_wasm_bindgen::Serializer =
-    serde_wasm_bindgen::Serializer::new().serialize_maps_as_objects(true);
-
 impl From<Error> for JsValue {
     fn from(error: Error) -> Self {
         let thrown = js_sys::Error::new(&error.message);
-        let fields = error.serialize(&PLAIN).unwrap_or_default();
-        js_sys::Object::assign(&thrown, fields.unchecked_ref());
+        set(&thrown, "kind", &error.kind.name().into());
+        set(&thrown, "hint", &error.hint.into());
+        if let ErrorKind::LimitExceeded { need, have } = error.kind {
+            set(&thrown, "need", &(need as f64).into());
+            set(&thrown, "have", &(have as f64).into());
+        }
         thrown.into()
     }
 }
 
-/// Options of a call, from a plain object.
-fn options<T: DeserializeOwned>(value: JsValue) -> JsResult<T> {
-    serde_wasm_bindgen::from_value(value)
-        .map_err(|error| Error::bad_input(format!("Wrong options: {error}"), "").into())
-}
+/// The options of a call, a plain object. Read by hand: to derive it adds 10 kB to the download.
+#[derive(Clone, Copy)]
+struct Options<'a>(&'a JsValue);
 
-/// A result as a plain object.
-fn object<T: Serialize>(value: &T) -> JsResult<JsValue> {
-    value.serialize(&PLAIN).map_err(|error| {
-        Error::bad_input(format!("A result does not fit JavaScript: {error}"), "").into()
-    })
+impl Options<'_> {
+    /// Option `name`; undefined if it is missing.
+    fn get(self, name: &str) -> JsValue {
+        Reflect::get(self.0, &name.into()).unwrap_or_default()
+    }
+
+    /// A whole number that must be there.
+    fn whole(self, name: &str) -> JsResult<usize> {
+        let number = self.get(name).as_f64().filter(|n| n.fract() == 0.0 && *n >= 0.0);
+        number
+            .map(|n| n as usize)
+            .ok_or_else(|| Error::bad_input(format!("“{name}” is not a whole number"), "").into())
+    }
+
+    /// The seed, which must be there.
+    fn seed(self) -> JsResult<u64> {
+        seed(self.get("seed").as_f64().unwrap_or(f64::NAN))
+    }
 }
 
 /// A seed as JavaScript gives it.
@@ -84,14 +95,18 @@ fn seed(value: f64) -> JsResult<u64> {
     Err(Error::bad_input("The seed is not a whole number that JavaScript can hold", hint).into())
 }
 
-/// `{name: value, …}` as a JavaScript object, where typed arrays must stay typed arrays.
-fn fields<const N: usize>(entries: [(&str, JsValue); N]) -> JsValue {
-    let object = js_sys::Object::new();
+/// `{name: value, …}` as a JavaScript object.
+fn fields(entries: &[(&str, JsValue)]) -> JsValue {
+    let object = Object::new();
     for (name, value) in entries {
-        // Setting a field of a fresh plain object does not fail.
-        drop(js_sys::Reflect::set(&object, &name.into(), &value));
+        set(&object, name, value);
     }
     object.into()
+}
+
+fn set(object: &Object, name: &str, value: &JsValue) {
+    // Setting a field of a fresh plain object does not fail.
+    drop(Reflect::set(object, &name.into(), value));
 }
 
 fn floats(values: &[f32]) -> JsValue {

@@ -87,8 +87,9 @@ fn compiled_wasm() -> Result<PathBuf> {
 }
 
 fn compile() -> Result<()> {
-    let package = ["--package", "hidden-gaussian", "--lib"];
-    run(cargo(["build", "--profile", "wasm", "--target", WASM_TARGET]).args(package))
+    // Without the rlib, which would keep rustc from optimizing across crates.
+    let library = ["--package", "hidden-gaussian", "--lib", "--crate-type", "cdylib"];
+    run(cargo(["rustc", "--profile", "wasm", "--target", WASM_TARGET]).args(library))
 }
 
 fn bindgen() -> Result<PathBuf> {
