@@ -1,9 +1,10 @@
 //! `Dataset`: images, split and standardized.
 
 use js_sys::{Array, Uint8Array, Uint8ClampedArray};
+use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
-use super::{JsResult, Options, fields};
+use super::{JsResult, Options, fields, object};
 use crate::data::{self, Builder, Picture, Split};
 use crate::error::{Error, Result};
 
@@ -23,6 +24,18 @@ fn reading(o: &JsValue) -> JsResult<data::Options> {
     let o = Options(o);
     let size = (!o.get("size").is_undefined()).then(|| o.whole("size")).transpose()?;
     Ok(data::Options { size, colour: o.get("colour").is_truthy(), ..data::Options::default() })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Info<'a> {
+    #[serde(flatten)]
+    about: &'a data::About,
+    #[serde(flatten)]
+    shape: data::Shape,
+    count: usize,
+    train_count: usize,
+    held_out_count: usize,
 }
 
 impl Dataset {
@@ -94,23 +107,15 @@ impl Dataset {
 
     /// What the set is.
     #[wasm_bindgen(unchecked_return_type = "DatasetInfo")]
-    #[must_use]
-    pub fn info(&self) -> JsValue {
-        let data::About { name, source, licence, note } = &self.about;
-        let data::Shape { height, width, channels } = self.split.shape();
+    pub fn info(&self) -> JsResult<JsValue> {
         let (train_count, held_out_count) = (self.split.train_len(), self.split.held_out_len());
-        fields(&[
-            ("name", name.into()),
-            ("source", source.into()),
-            ("licence", licence.into()),
-            ("note", note.into()),
-            ("height", height.into()),
-            ("width", width.into()),
-            ("channels", channels.into()),
-            ("count", (train_count + held_out_count).into()),
-            ("trainCount", train_count.into()),
-            ("heldOutCount", held_out_count.into()),
-        ])
+        object(&Info {
+            about: &self.about,
+            shape: self.split.shape(),
+            count: train_count + held_out_count,
+            train_count,
+            held_out_count,
+        })
     }
 
     /// Training image `index`.

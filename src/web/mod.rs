@@ -10,6 +10,7 @@ mod exact;
 use std::time::Duration;
 
 use js_sys::{Object, Reflect};
+use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
 use crate::error::{Error, ErrorKind};
@@ -93,6 +94,12 @@ fn seed(value: f64) -> JsResult<u64> {
     }
     let hint = "Choose a whole number from 0 to 2⁵³ - 1";
     Err(Error::bad_input("The seed is not a whole number that JavaScript can hold", hint).into())
+}
+
+/// A result as a plain object.
+fn object<T: Serialize>(value: &T) -> JsResult<JsValue> {
+    // Maps become objects, too: flattened structs are maps to serde.
+    value.serialize(&serde_wasm_bindgen::Serializer::json_compatible()).map_err(Into::into)
 }
 
 /// `{name: value, …}` as a JavaScript object.
