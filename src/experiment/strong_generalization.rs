@@ -56,7 +56,7 @@ impl Experiment for StrongGeneralization {
 
     fn preset(preset: Preset, shape: Shape, seed: u64) -> Config {
         let sizes = match preset {
-            Preset::Quick => vec![16, 128, 1024],
+            Preset::Quick => vec![16, 1024],
             Preset::Main => vec![32, 128, 1024, 4096],
             Preset::Faithful => vec![32, 512, 4096],
         };

@@ -42,7 +42,7 @@ impl Experiment for Transition {
 
     fn preset(preset: Preset, shape: Shape, seed: u64) -> Config {
         let sizes = match preset {
-            Preset::Quick => vec![16, 32, 64, 128, 256, 1024, 4096],
+            Preset::Quick => vec![16, 64, 256, 1024, 4096],
             Preset::Main => vec![8, 16, 32, 64, 128, 256, 512, 1024, 4096],
             Preset::Faithful => vec![8, 16, 32, 64, 128, 256, 512, 1024, 2048, 8192],
         };
