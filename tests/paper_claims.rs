@@ -26,13 +26,13 @@ fn split() -> Split {
     faces(1, 2 * MANY as u32 + 150, 8).unwrap().split(1, 150).unwrap()
 }
 
-fn small(train: train::Config) -> train::Config {
+fn small(train: &train::Config) -> train::Config {
     let architecture = Architecture::Mlp { width: 96, depth: 2 };
-    train::Config { architecture, steps: 1000, ..train }
+    train::Config { architecture, steps: 1000, ..train.clone() }
 }
 
-fn brief(look: Look) -> Look {
-    Look { samples: 40, images: 40, sampler_steps: 10, sigmas: vec![1.0, 0.55], ..look }
+fn brief(look: &Look) -> Look {
+    Look { samples: 40, images: 40, sampler_steps: 10, sigmas: vec![1.0, 0.55], ..look.clone() }
 }
 
 /// Runs an experiment to its end.
@@ -53,8 +53,8 @@ fn run<E: Experiment>(split: &Split, change: impl FnOnce(&mut E::Config)) -> E::
 fn more_images_make_the_network_gaussian() {
     let found = run::<GaussianBias>(&split(), |config: &mut gaussian_bias::Config| {
         config.sizes = vec![FEW, MANY];
-        config.train = small(config.train.clone());
-        config.look = brief(config.look.clone());
+        config.train = small(&config.train);
+        config.look = brief(&config.look);
     });
     let [few, many] = found.as_slice() else { panic!("two networks") };
     let [memorized, generalized] = [few, many].map(|bias| bias.point.closeness.memorized.mean);
@@ -89,11 +89,11 @@ fn a_young_network_is_gaussian() {
     let found = run::<Emergence>(&split(), |config: &mut emergence::Config| {
         config.sizes = vec![3 * FEW];
         config.widths = vec![8];
-        config.train = train::Config { steps: 200, ..small(config.train.clone()) };
-        let long = small(config.train_long.clone());
+        config.train = train::Config { steps: 200, ..small(&config.train) };
+        let long = small(&config.train_long);
         config.train_long = train::Config { steps: 2000, rate: 4e-3, ..long };
         config.checkpoints = vec![100, 200, 400, 2000];
-        config.look = brief(config.look.clone());
+        config.look = brief(&config.look);
     });
     assert_eq!((found.over_time.len(), found.over_width.len()), (4, 1));
     let course: Vec<[f64; 2]> = found
@@ -113,8 +113,8 @@ fn networks_on_disjoint_images_agree() {
     let found =
         run::<StrongGeneralization>(&split(), |config: &mut strong_generalization::Config| {
             config.sizes = vec![FEW, MANY];
-            config.train = small(config.train.clone());
-            config.look = brief(config.look.clone());
+            config.train = small(&config.train);
+            config.look = brief(&config.look);
         });
     let [few, many] = found.as_slice() else { panic!("two sizes") };
     println!("{:.3} {:.3}", few.cosine.mean, many.cosine.mean);

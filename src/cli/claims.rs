@@ -277,7 +277,7 @@ impl Claims {
         let course = || over_time.iter().filter(|s| s.point.member.n == n).map(|s| &s.point);
         let cosine = |point: &Point| point.cosine_gaussian.mean;
         let best = course().max_by(|a, b| cosine(a).total_cmp(&cosine(b)));
-        let (Some(best), Some(last)) = (best, course().last()) else { return };
+        let (Some(best), Some(last)) = (best, course().next_back()) else { return };
         let what = |what: &str, step: u32| format!("{what}, {network}, N = {n}, step {step}");
         self.add(YOUNG, what("highest cos(θ, G)", best.step), cosine(best), at_least(peak));
         let lost = cosine(best) - cosine(last);

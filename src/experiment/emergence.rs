@@ -132,7 +132,7 @@ impl Experiment for Emergence {
         // Time is to be the only thing that changes, so the learning rate does not.
         let long = train::Config { rate: 2e-3, floor: 1.0, ..train.clone() };
         let (sizes, widths, steps) = match preset {
-            Preset::Quick => (vec![32], vec![16, 64, 192], 3200),
+            Preset::Quick => (vec![32], vec![16, 64, 192], 6400),
             Preset::Main => (vec![32, 128], vec![32, 64, 128, 256, 512], 6400),
             Preset::Faithful => (vec![64], vec![4, 8, 16, 32], 12_800),
         };
