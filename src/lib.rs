@@ -14,10 +14,11 @@
 //! | [`kernels`] | one file per stage, beside its shader and its CPU twin |
 //! | [`model`] | networks: forward and backward passes, preconditioning |
 //! | [`train`] | an ensemble learns: session, report, checkpoint |
-//! | [`denoiser`] | D_M, D_G, D_θ: they record themselves |
+//! | [`denoiser`] | D_M, D_L, D_G, D_θ: they record themselves |
 //! | [`sampler`] | EDM's noise levels, Euler and Heun |
 //! | [`metrics`] | GL score, memorized fraction, linearity, score difference |
-//! | [`experiment`] | what the figures show |
+//! | [`experiment`] | the figures: transition, Gaussian bias, emergence, strong generalization |
+//! | `main.rs`, `cli` | the command line (native only) |
 //! | `web` | the JavaScript face (wasm only) |
 //!
 //! ```

@@ -7,3 +7,4 @@ use common::native;
 use hidden_gaussian::compute::Engine;
 
 common::tests_of!(closed_forms, native, Some(Engine::Cpu));
+common::tests_of!(distillation, native, Some(Engine::Cpu));

@@ -6,3 +6,4 @@ mod common;
 use common::native;
 
 common::tests_of!(closed_forms, native, common::gpu());
+common::tests_of!(distillation, native, common::gpu());

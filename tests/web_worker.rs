@@ -11,6 +11,7 @@ mod cpu {
     use super::{Engine, common};
     use common::browser;
     common::tests_of!(closed_forms, browser, Engine::Cpu);
+    common::tests_of!(distillation, browser, Engine::Cpu);
     common::tests_of!(training, browser, Engine::Cpu);
 }
 
@@ -18,6 +19,7 @@ mod gpu {
     use super::common;
     use common::browser;
     common::tests_of!(closed_forms, browser, common::gpu().await);
+    common::tests_of!(distillation, browser, common::gpu().await);
     common::tests_of!(stages, browser, common::gpu().await);
     common::tests_of!(training, browser, common::gpu().await);
     common::tests_of!(training_stages, browser, common::gpu().await);

@@ -31,6 +31,14 @@ pub struct LinearFit {
     pub biases: Vec<DVector<f64>>,
 }
 
+impl LinearFit {
+    /// `W_σ x + b_σ` in f64 at noise level `level` of the list: the reference for both engines.
+    #[must_use]
+    pub fn denoise(&self, level: usize, x: &DVector<f64>) -> DVector<f64> {
+        &self.weights[level] * x + &self.biases[level]
+    }
+}
+
 /// The linear denoisers of an ensemble.
 #[derive(Debug, Clone)]
 pub struct Linear {

@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 
+use nalgebra::DMatrix;
 use serde::{Deserialize, Serialize};
 
 use crate::compute::{Buffer, Engine, Loaded, Program, Routine};
 use crate::data::Split;
-use crate::denoiser::{Denoiser, Empirical, TrainingSets};
+use crate::denoiser::{Denoiser, Empirical, Linear, TrainingSets};
 use crate::error::{Error, Result};
 use crate::kernels::{Sigma, noise};
 use crate::metrics::{Comparison, Estimate, Linearity, LinearityProbe, Nearest, NearestImages};
-use crate::rng::Stream;
+use crate::rng::{Stream, fill_normals};
 use crate::sampler::{Method, Sampler, Schedule, Trajectory};
 
 /// What to look at.
@@ -32,6 +33,9 @@ pub struct Look {
     pub sigmas: Vec<f32>,
     /// Images of each kind that are denoised at each level, and pairs for the linearity.
     pub images: usize,
+    /// Passes over the held-out images, each with fresh noise, that distil D_L; 0 if it is not
+    /// looked at.
+    pub distillation_passes: u32,
     /// Seed of all noise.
     pub seed: u64,
 }
@@ -48,6 +52,7 @@ impl Default for Look {
             method: Method::Heun,
             sigmas: vec![10.0, 3.0, 1.0, 0.55, 0.4, 0.27, 0.15, 0.05],
             images: 100,
+            distillation_passes: 0,
             seed: 1,
         }
     }
@@ -58,6 +63,20 @@ impl Look {
     pub fn sampler(&self) -> Result<Sampler> {
         let schedule = Schedule::edm(self.sampler_steps, self.sigma_min, self.sigma_max, 7.0)?;
         Ok(Sampler { schedule, method: self.method })
+    }
+
+    /// Where noise level `sigma` stands in the list, if it does.
+    #[must_use]
+    pub fn level(&self, sigma: f32) -> Option<usize> {
+        self.sigmas.iter().position(|&s| s == sigma)
+    }
+
+    /// Every noise level at which a denoiser is asked: the sampler's and those of the comparison.
+    pub fn all_sigmas(&self) -> Result<Vec<f32>> {
+        let schedule = self.sampler()?.schedule;
+        let mut all: Vec<f32> = schedule.sigmas()[..schedule.steps()].to_vec();
+        all.extend(self.sigmas.iter().filter(|sigma| !schedule.sigmas().contains(sigma)));
+        Ok(all)
     }
 
     fn check(&self) -> Result<()> {
@@ -81,6 +100,15 @@ pub struct Denoised {
     pub images: Vec<Vec<f32>>,
     /// `‖D(y + σ n; σ) - y‖ / √d`, for each noise level.
     pub error: Vec<Estimate>,
+}
+
+impl Denoised {
+    /// Adds the next noise level: what became of the first of the `clean` images.
+    fn push(&mut self, images: Vec<f32>, clean: &[f32], dim: usize) {
+        let (zero, scale) = (vec![0.0; dim], (dim as f64).sqrt());
+        self.error.push(Estimate::of(compare(&images, clean, &zero).map(|c| c.distance / scale)));
+        self.images.push(images);
+    }
 }
 
 /// A denoiser, as far as the figures are concerned.
@@ -144,14 +172,81 @@ fn compare<'a>(
     })
 }
 
+/// What draws samples from one denoiser, in a program.
+#[derive(Debug)]
+struct Sampling {
+    routine: Routine,
+    trajectory: Trajectory,
+    nearest: Nearest,
+}
+
+impl Sampling {
+    fn place(
+        program: &mut Program,
+        denoiser: &dyn Denoiser,
+        sets: &TrainingSets,
+        look: &Look,
+    ) -> Result<Self> {
+        look.check()?;
+        let (sampler, dim) = (look.sampler()?, denoiser.dim());
+        let clock = place_clock(program, look)?;
+        let start = program.buffer("starting noise", look.samples * dim)?;
+        let placed = denoiser.place(program, look.samples)?;
+        let images = Empirical::new(sets.clone()).place_in(program, look.samples)?;
+        let mut found = None;
+        let routine = program.routine("sample", |p| {
+            sampler.record_noise(p, clock.into(), start.into(), [look.samples, dim])?;
+            let trajectory = sampler.record(p, &*placed, start)?;
+            let nearest = Nearest::record(p, &images, trajectory.end().into())?;
+            found = Some((trajectory, nearest));
+            Ok(())
+        })?;
+        let (trajectory, nearest) =
+            found.ok_or_else(|| Error::bad_input("Nothing was recorded", ""))?;
+        Ok(Self { routine, trajectory, nearest })
+    }
+
+    /// Portraits that show nothing but samples yet.
+    async fn take(&self, loaded: &mut Loaded) -> Result<Vec<Portrait>> {
+        let members = loaded.program().members();
+        loaded.run(self.routine, 1)?;
+        let samples = by_member(loaded.read(self.trajectory.end()).await?, members);
+        let mut paths = vec![Vec::new(); members];
+        for buffer in &self.trajectory.denoised {
+            let images = by_member(loaded.read(*buffer).await?, members);
+            paths.iter_mut().zip(images).for_each(|(path, images)| path.push(images));
+        }
+        let nearest = self.nearest.read(loaded).await?;
+        let portrait = |((samples, path), nearest)| Portrait {
+            path,
+            samples,
+            nearest,
+            held_out: Denoised::default(),
+            train: Denoised::default(),
+            linearity: Vec::new(),
+        };
+        Ok(samples.into_iter().zip(paths).zip(nearest).map(portrait).collect())
+    }
+}
+
+/// The clock of all noise in portraits.
+fn place_clock(program: &mut Program, look: &Look) -> Result<Buffer> {
+    let clock: Arc<[f32]> = noise::clock(look.seed, 0).map(f32::from_bits).into();
+    program.constant("look clock", &clock)
+}
+
+/// The first of `images`, over and over where there are fewer than asked for, so that every member
+/// and every denoiser sees as many.
+fn repeat(images: &[f32], look: &Look, dim: usize) -> Vec<f32> {
+    images.iter().copied().cycle().take(look.images * dim).collect()
+}
+
 /// What takes portraits of one denoiser, in a program.
 #[derive(Debug)]
 pub struct Lens {
     look: Look,
     dim: usize,
-    sample: Routine,
-    trajectory: Trajectory,
-    nearest: Nearest,
+    sampling: Sampling,
     denoise: Routine,
     sigma: Buffer,
     batches: [Batch; 2],
@@ -174,34 +269,13 @@ impl Lens {
         sets: &TrainingSets,
         look: &Look,
     ) -> Result<Self> {
-        look.check()?;
-        let sampler = look.sampler()?;
-        let dim = denoiser.dim();
-        let clock: Arc<[f32]> = noise::clock(look.seed, 0).map(f32::from_bits).into();
-        let clock = program.constant("look clock", &clock)?;
-        let start = program.buffer("starting noise", look.samples * dim)?;
-        let placed = denoiser.place(program, look.samples)?;
-        let images = Empirical::new(sets.clone()).place_in(program, look.samples)?;
-        let mut found = None;
-        let sample = program.routine("sample", |p| {
-            sampler.record_noise(p, clock.into(), start.into(), [look.samples, dim])?;
-            let trajectory = sampler.record(p, &*placed, start)?;
-            let nearest = Nearest::record(p, &images, trajectory.end().into())?;
-            found = Some((trajectory, nearest));
-            Ok(())
-        })?;
-        let (trajectory, nearest) =
-            found.ok_or_else(|| Error::bad_input("Nothing was recorded", ""))?;
-
-        // Images are repeated where there are fewer than asked for, so that every member and every
-        // denoiser sees as many.
-        let rows = look.images;
-        let repeat = |images: &[f32]| -> Vec<f32> {
-            images.iter().copied().cycle().take(rows * dim).collect()
-        };
-        let held_out = repeat(split.held_out());
-        let train: Vec<f32> = (0..program.members()).flat_map(|m| repeat(sets.images(m))).collect();
+        let sampling = Sampling::place(program, denoiser, sets, look)?;
+        let (rows, dim) = (look.images, denoiser.dim());
+        let held_out = repeat(split.held_out(), look, dim);
+        let train: Vec<f32> =
+            (0..program.members()).flat_map(|m| repeat(sets.images(m), look, dim)).collect();
         let placed = denoiser.place(program, rows)?;
+        let clock = place_clock(program, look)?;
         let sigma = program.shared("look σ", 1)?;
         let held_out_in = program.constant("held-out images", &held_out.as_slice().into())?;
         let train_in = program.buffer_with("some training images", train.clone())?;
@@ -222,40 +296,14 @@ impl Lens {
         })?;
         let linearity =
             LinearityProbe::place(program, &*placed, split.held_out(), dim, rows, look.seed)?;
-        Ok(Self {
-            look: look.clone(),
-            dim,
-            sample,
-            trajectory,
-            nearest,
-            denoise,
-            sigma,
-            batches: batches.map(|(batch, _)| batch),
-            linearity,
-        })
+        let (look, batches) = (look.clone(), batches.map(|(batch, _)| batch));
+        Ok(Self { look, dim, sampling, denoise, sigma, batches, linearity })
     }
 
     /// A portrait of each member.
     pub async fn take(&self, loaded: &mut Loaded) -> Result<Vec<Portrait>> {
         let members = loaded.program().members();
-        loaded.run(self.sample, 1)?;
-        let samples = by_member(loaded.read(self.trajectory.end()).await?, members);
-        let mut paths = vec![Vec::new(); members];
-        for buffer in &self.trajectory.denoised {
-            let images = by_member(loaded.read(*buffer).await?, members);
-            paths.iter_mut().zip(images).for_each(|(path, images)| path.push(images));
-        }
-        let nearest = self.nearest.read(loaded).await?;
-        let portrait = |((samples, path), nearest)| Portrait {
-            path,
-            samples,
-            nearest,
-            held_out: Denoised::default(),
-            train: Denoised::default(),
-            linearity: Vec::new(),
-        };
-        let mut portraits: Vec<Portrait> =
-            samples.into_iter().zip(paths).zip(nearest).map(portrait).collect();
+        let mut portraits = self.sampling.take(loaded).await?;
         for &sigma in &self.look.sigmas {
             loaded.upload(self.sigma, &[sigma])?;
             loaded.run(self.denoise, 1)?;
@@ -263,23 +311,15 @@ impl Lens {
                 let denoised = by_member(loaded.read(batch.denoised).await?, members);
                 for (m, (portrait, images)) in portraits.iter_mut().zip(denoised).enumerate() {
                     let of = if part == 0 { &mut portrait.held_out } else { &mut portrait.train };
-                    of.error.push(self.error(batch, m, &images));
-                    of.images.push(images);
+                    // Held-out images are the same for all members.
+                    let own = if part == 0 { 0 } else { m * images.len() };
+                    of.push(images, &batch.clean[own..], self.dim);
                 }
             }
             let linearity = self.linearity.measure(loaded, sigma).await?;
             portraits.iter_mut().zip(linearity).for_each(|(p, value)| p.linearity.push(value));
         }
         Ok(portraits)
-    }
-
-    fn error(&self, batch: &Batch, member: usize, denoised: &[f32]) -> Estimate {
-        // Held-out images are the same for all members, training images are each member's own.
-        let own = if batch.clean.len() > denoised.len() { member * denoised.len() } else { 0 };
-        let zero = vec![0.0; self.dim];
-        let clean = &batch.clean[own..own + denoised.len()];
-        let scale = (self.dim as f64).sqrt();
-        Estimate::of(compare(denoised, clean, &zero).map(|c| c.distance / scale))
     }
 }
 
@@ -302,4 +342,43 @@ pub async fn portraits(
     let lens = Lens::place(&mut program, denoiser, split, sets, look)?;
     let mut loaded = engine.load(program).await?;
     lens.take(&mut loaded).await
+}
+
+/// Portraits of D_L, one for each training set, without the linearity, which is perfect.
+///
+/// D_L knows only the noise levels that it was distilled at, which must be [`Look::all_sigmas`].
+pub async fn linear_portraits(
+    engine: &Engine,
+    linear: &Linear,
+    split: &Split,
+    sets: &TrainingSets,
+    look: &Look,
+) -> Result<Vec<Portrait>> {
+    let mut program = engine.program(sets.ranges().len())?;
+    let sampling = Sampling::place(&mut program, linear, sets, look)?;
+    let mut loaded = engine.load(program).await?;
+    let mut portraits = sampling.take(&mut loaded).await?;
+    let dim = split.dim();
+    let mut noise = vec![0.0; look.images * dim];
+    fill_normals(look.seed, Stream::MetricNoise, 0, &mut noise);
+    let unknown = || Error::bad_input("D_L was distilled at other noise levels", "");
+    for (m, (portrait, fit)) in portraits.iter_mut().zip(linear.fits()).enumerate() {
+        let parts = [
+            (&mut portrait.held_out, repeat(split.held_out(), look, dim)),
+            (&mut portrait.train, repeat(sets.images(m), look, dim)),
+        ];
+        for (denoised, clean) in parts {
+            for &sigma in &look.sigmas {
+                let level = fit.sigmas.iter().position(|&s| s == sigma).ok_or_else(unknown)?;
+                let noisy = clean.iter().zip(&noise).map(|(y, n)| f64::from(y + sigma * n));
+                let noisy = DMatrix::from_iterator(dim, look.images, noisy);
+                let images = noisy.column_iter().flat_map(|x| {
+                    let x = fit.denoise(level, &x.into_owned());
+                    x.iter().map(|&v| v as f32).collect::<Vec<_>>()
+                });
+                denoised.push(images.collect(), &clean, dim);
+            }
+        }
+    }
+    Ok(portraits)
 }

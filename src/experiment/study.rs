@@ -8,11 +8,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use web_time::Instant;
 
-use super::portrait::{Lens, Look, Portrait, portraits, score_difference};
+use super::portrait::{Lens, Look, Portrait, linear_portraits, portraits, score_difference};
 use crate::compute::Engine;
 use crate::data::Split;
-use crate::denoiser::{Denoiser, Empirical, Gaussian, TrainingSets};
-use crate::error::Result;
+use crate::denoiser::{Denoiser, Distillation, Empirical, Gaussian, Linear, TrainingSets};
+use crate::error::{Error, Result};
 use crate::metrics::{Closeness, Estimate, Linearity, nearest_images};
 use crate::train::{Config, Plan, Report, Session, Status};
 
@@ -36,6 +36,7 @@ pub struct Study {
     look: Look,
     session: Session,
     lens: Lens,
+    distillation: Option<Distillation>,
     /// Steps that fill a slice of time, as far as is known.
     pace: u32,
 }
@@ -56,9 +57,15 @@ impl Study {
         let mut plan = Plan::new(engine, Config { seeds, ..config.clone() }, &sets)?;
         let denoiser = plan.denoiser();
         let lens = Lens::place(&mut plan.program, &denoiser, split, &sets, look)?;
+        let distillation = if look.distillation_passes > 0 {
+            let images = split.held_out().into();
+            Some(Distillation::place(&mut plan.program, &denoiser, &images, look.seed)?)
+        } else {
+            None
+        };
         let session = plan.load(engine).await?;
         let (engine, split, look) = (engine.clone(), split.clone(), look.clone());
-        Ok(Self { engine, split, sets, look, session, lens, pace: 1 })
+        Ok(Self { engine, split, sets, look, session, lens, distillation, pace: 1 })
     }
 
     /// Trains for about `slice`, and tells how it goes. Does nothing once all steps are done.
@@ -115,6 +122,21 @@ impl Study {
         self.lens.take(&mut self.session.loaded).await
     }
 
+    /// D_L of each member as it is now (eq. 5), and its portrait.
+    pub async fn distil(&mut self) -> Result<(Linear, Vec<Portrait>)> {
+        let Some(distillation) = &self.distillation else {
+            return Err(Error::bad_input(
+                "Nothing was made ready for distillation",
+                "Ask for at least one pass",
+            ));
+        };
+        let (sigmas, passes) = (self.look.all_sigmas()?, self.look.distillation_passes);
+        let linear = distillation.fit(&mut self.session.loaded, &sigmas, passes).await?;
+        let Self { engine, split, sets, look, .. } = self;
+        let portraits = linear_portraits(engine, &linear, split, sets, look).await?;
+        Ok((linear, portraits))
+    }
+
     /// Portraits of D_G and D_M of each member's training set.
     pub async fn references(&self) -> Result<References> {
         let gaussian = Gaussian::fit(&self.sets)?;
@@ -132,13 +154,22 @@ impl Study {
 
     /// What the members' portraits say, beside the references.
     pub async fn points(&mut self, references: &References) -> Result<Vec<Point>> {
-        let report = self.session.report().await?;
         let portraits = self.portraits().await?;
+        self.describe(&portraits, references).await
+    }
+
+    /// The same of portraits that were just taken.
+    pub async fn describe(
+        &mut self,
+        portraits: &[Portrait],
+        references: &References,
+    ) -> Result<Vec<Point>> {
+        let report = self.session.report().await?;
         let config = self.session.config();
         let point = |(m, portrait): (usize, &Portrait)| {
             let range = &self.sets.ranges()[m];
             let (gaussian, empirical) = (&references.gaussian[m], &references.empirical[m]);
-            let mean: Vec<f32> = references.fits.fits()[m].mean.iter().map(|&v| v as f32).collect();
+            let mean = references.mean(m);
             let dim = self.split.dim();
             let difference = |other: &Portrait| Differences {
                 held_out: score_difference(&portrait.held_out, &other.held_out, dim),
@@ -184,6 +215,14 @@ pub struct References {
     pub held_out: Vec<Closeness>,
     /// The Gaussians themselves.
     pub fits: Gaussian,
+}
+
+impl References {
+    /// The mean of a member's training images.
+    #[must_use]
+    pub fn mean(&self, member: usize) -> Vec<f32> {
+        self.fits.fits()[member].mean.iter().map(|&v| v as f32).collect()
+    }
 }
 
 /// Score differences (eq. 6) at each noise level.

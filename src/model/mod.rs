@@ -50,6 +50,15 @@ pub enum Architecture {
 }
 
 impl Architecture {
+    /// The same with another width.
+    #[must_use]
+    pub const fn with_width(&self, width: usize) -> Self {
+        match *self {
+            Self::Mlp { depth, .. } => Self::Mlp { width, depth },
+            Self::UNet { shape, levels, norm, .. } => Self::UNet { shape, width, levels, norm },
+        }
+    }
+
     /// The network for images of `dim` numbers.
     pub fn network(&self, dim: usize) -> Result<Arc<dyn Network>> {
         match *self {

@@ -14,7 +14,7 @@ use nalgebra::DVector;
 use super::random;
 
 /// Correlated images with a mean: `n` rows of `dim` numbers, of a few strong directions.
-fn images(index: u32, n: usize, dim: usize) -> Vec<f32> {
+pub(super) fn images(index: u32, n: usize, dim: usize) -> Vec<f32> {
     let noise = random(index, n * dim);
     let walk = |row: &[f32]| {
         let mut sum = 0.0;
@@ -28,7 +28,7 @@ fn images(index: u32, n: usize, dim: usize) -> Vec<f32> {
     noise.chunks_exact(dim).flat_map(walk).collect()
 }
 
-fn to_f64(values: &[f32]) -> DVector<f64> {
+pub(super) fn to_f64(values: &[f32]) -> DVector<f64> {
     DVector::from_iterator(values.len(), values.iter().map(|&v| f64::from(v)))
 }
 
@@ -57,7 +57,7 @@ async fn denoise(
 }
 
 /// Eq. 4 in f64, by the book.
-fn empirical_f64(set: &[f32], dim: usize, x: &[f32], sigma: f64) -> Vec<f64> {
+pub(super) fn empirical_f64(set: &[f32], dim: usize, x: &[f32], sigma: f64) -> Vec<f64> {
     let x = to_f64(x);
     let logits: Vec<f64> = set
         .chunks_exact(dim)

@@ -4,6 +4,7 @@
 
 pub mod closed_forms;
 pub mod conv_stages;
+pub mod distillation;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod gradients;
 pub mod stages;
@@ -116,6 +117,10 @@ macro_rules! tests_of {
         empirical_is_eq_4, gaussian_is_eq_7, samplers_converge_to_the_closed_form,
         empirical_samples_are_training_images, linearity_of_the_gaussian,
         score_difference_is_eq_6, degenerate_sets_denoise_to_their_mean }
+    };
+    (distillation, $run:ident, $engine:expr) => {
+        $run! { $engine, distillation:
+        distilling_the_gaussian_returns_it, distillation_leaves_nothing_linear }
     };
     (stages, $run:ident, $engine:expr) => {
         $run! { $engine, stages:

@@ -1,0 +1,308 @@
+//! The claims of the paper beside what is measured here.
+//!
+//! The bands say where a correct build lands with another seed, and were set from an independent
+//! implementation: an untrained, wrongly preconditioned or wrongly differentiated network misses
+//! them.
+
+use std::fmt::{self, Display, Formatter};
+
+use hidden_gaussian::Result;
+use hidden_gaussian::compute::Engine;
+use hidden_gaussian::data::Split;
+use hidden_gaussian::experiment::emergence::{Emergence, Sitting};
+use hidden_gaussian::experiment::exact::Exact;
+use hidden_gaussian::experiment::gaussian_bias::{Bias, GaussianBias};
+use hidden_gaussian::experiment::portrait::Look;
+use hidden_gaussian::experiment::strong_generalization::{Agreement, StrongGeneralization};
+use hidden_gaussian::experiment::study::Point;
+use hidden_gaussian::experiment::transition::Transition;
+use hidden_gaussian::experiment::{Experiment, Preset};
+use hidden_gaussian::model::Architecture;
+use pollster::block_on;
+use serde::Serialize;
+
+use super::conduct::conduct;
+use super::table::Table;
+use super::{Common, Reproduce, json};
+
+/// Where a number should lie.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Band {
+    low: f64,
+    high: f64,
+}
+
+const fn at_least(low: f64) -> Band {
+    Band { low, high: f64::INFINITY }
+}
+
+const fn at_most(high: f64) -> Band {
+    Band { low: f64::NEG_INFINITY, high }
+}
+
+const fn between(low: f64, high: f64) -> Band {
+    Band { low, high }
+}
+
+impl Display for Band {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match (self.low.is_finite(), self.high.is_finite()) {
+            (true, false) => write!(f, "≥ {}", self.low),
+            (false, true) => write!(f, "≤ {}", self.high),
+            _ => write!(f, "{} to {}", self.low, self.high),
+        }
+    }
+}
+
+/// A claim, held against a number.
+#[derive(Debug, Serialize)]
+struct Claim {
+    claim: &'static str,
+    what: String,
+    measured: f64,
+    band: Band,
+    holds: bool,
+}
+
+/// All claims that were looked at.
+#[derive(Debug, Default)]
+struct Claims(Vec<Claim>);
+
+impl Claims {
+    fn add(&mut self, claim: &'static str, what: impl Into<String>, measured: f64, band: Band) {
+        // NaN lies in no band.
+        let holds = measured >= band.low && measured <= band.high;
+        self.0.push(Claim { claim, what: what.into(), measured, band, holds });
+    }
+}
+
+const OPTIMUM: &str = "The optimum memorizes, the Gaussian does not";
+const MEMORIZES: &str = "Fig. 1: few images are memorized";
+const GENERALIZES: &str = "Fig. 1: many images are generalized from";
+const LINEAR: &str = "Fig. 1: generalizing networks are more linear";
+const CLOSE: &str = "Fig. 2: generalizing networks are close to D_L and D_G";
+const FAR: &str = "Fig. 2: memorizing networks are close to D_M";
+const AXES: &str = "Fig. 2: D_L has the data's principal axes";
+const YOUNG: &str = "Fig. 3: young networks find the Gaussian structure";
+const SMALL: &str = "Fig. 3: small networks find the Gaussian structure";
+const STRONG: &str = "Disjoint training sets, same images";
+const BETTER: &str = "It denoises better than D_G, and samples like it";
+
+/// Runs the experiments and prints the table; whether all claims hold.
+pub(super) fn command(args: &Reproduce) -> Result<bool> {
+    let engine = args.common.engine.open()?;
+    let mut claims = Claims::default();
+    let bench = Bench { common: &args.common, engine: &engine };
+    bench.quick(&mut claims)?;
+    if args.all {
+        bench.main(&mut claims)?;
+        bench.faithful(&mut claims)?;
+    }
+    if args.json {
+        println!("{}", json(&claims.0)?);
+    } else {
+        let mut table = Table::new(&["claim of the paper", "measured here", "", "band", "holds?"]);
+        for Claim { claim, what, measured, band, holds } in &claims.0 {
+            let holds = if *holds { "yes" } else { "NO" };
+            let measured = format!("{measured:.3}");
+            table.row([(*claim).into(), what.clone(), measured, band.to_string(), holds.into()]);
+        }
+        print!("{table}");
+    }
+    Ok(claims.0.iter().all(|claim| claim.holds))
+}
+
+/// Where the experiments run.
+struct Bench<'a> {
+    common: &'a Common,
+    engine: &'a Engine,
+}
+
+impl Bench<'_> {
+    /// Runs an experiment with a preset; its findings and what it looked at.
+    fn run<E: Experiment>(&self, preset: Preset) -> Result<(E::Findings, Look)> {
+        let source = &self.common.source;
+        let shape = source.dataset(preset, 1)?.shape();
+        let config = E::preset(preset, shape, source.seed);
+        let split = source.split(&source.dataset(preset, E::images(&config))?)?;
+        let report = conduct::<E>(self.engine, &split, config)?;
+        Ok((report.findings, E::look(&report.config).clone()))
+    }
+
+    fn quick(&self, claims: &mut Claims) -> Result<()> {
+        let preset = Preset::Quick;
+        let source = &self.common.source;
+        self.exact(claims, &source.split(&source.dataset(preset, 1024)?)?)?;
+
+        let (points, look) = self.run::<Transition>(preset)?;
+        let few = of_size(&points, 16);
+        let held_out = few.closeness_held_out.gl.mean;
+        let what = |what: &str, n: usize| format!("{what}, MLP 192, N = {n}");
+        let memorized = few.closeness.memorized.mean;
+        claims.add(MEMORIZES, what("memorized share", 16), memorized, at_least(0.3));
+        let ratio = few.closeness.gl.mean / held_out;
+        claims.add(MEMORIZES, what("GL score, of held-out images'", 16), ratio, at_most(0.6));
+        let cosine = few.cosine_gaussian.mean;
+        claims.add(MEMORIZES, what("cos(θ, G)", 16), cosine, between(0.55, 0.82));
+        let linear = linearity(few, &look, 1.0);
+        claims.add(LINEAR, what("linearity at σ = 1", 16), linear, between(0.78, 0.92));
+        for n in [1024, 4096] {
+            let many = of_size(&points, n);
+            let memorized = many.closeness.memorized.mean;
+            claims.add(GENERALIZES, what("memorized share", n), memorized, at_most(0.03));
+            let ratio = many.closeness.gl.mean / many.closeness_gaussian.gl.mean;
+            claims.add(GENERALIZES, what("GL score, of D_G's", n), ratio, between(0.9, 1.1));
+            let gain = linearity(many, &look, 1.0) - linear;
+            claims.add(LINEAR, what("gain over N = 16 at σ = 1", n), gain, at_least(0.07));
+            let linear = linearity(many, &look, 0.4);
+            claims.add(LINEAR, what("linearity at σ = 0.4", n), linear, at_least(0.985));
+            let cosine = many.cosine_gaussian.mean;
+            claims.add(CLOSE, what("cos(θ, G)", n), cosine, at_least(0.95));
+        }
+
+        let (biases, look) = self.run::<GaussianBias>(preset)?;
+        claims.differences(&biases, &look, "MLP 192");
+
+        let (findings, _) = self.run::<Emergence>(preset)?;
+        claims.early_stopping(&findings.over_time, 32, "MLP 192", [0.8, 0.1]);
+
+        let (agreements, _) = self.run::<StrongGeneralization>(preset)?;
+        claims.agreements(&agreements, "MLP 192", [0.6, 0.93]);
+        Ok(())
+    }
+
+    fn exact(&self, claims: &mut Claims, split: &Split) -> Result<()> {
+        let look = Look::default();
+        let [empirical, gaussian] = block_on(async {
+            let mut exact = Exact::fit(self.engine, split, 1024).await?;
+            exact.sample(&look.sampler()?, look.samples, look.seed).await
+        })?;
+        let [empirical, gaussian] = [empirical, gaussian].map(|s| s.nearest.closeness);
+        claims.add(OPTIMUM, "GL score of D_M", empirical.gl.mean, at_most(0.01));
+        let [copied, new] = [empirical, gaussian].map(|closeness| closeness.memorized.mean);
+        claims.add(OPTIMUM, "memorized share of D_M", copied, at_least(0.98));
+        claims.add(OPTIMUM, "memorized share of D_G", new, at_most(0.02));
+        Ok(())
+    }
+
+    fn main(&self, claims: &mut Claims) -> Result<()> {
+        let what = |what: &str, n: usize| format!("{what}, MLP 384, N = {n}");
+        let (biases, look) = self.run::<GaussianBias>(Preset::Main)?;
+        claims.differences(&biases, &look, "MLP 384");
+        if let [few, many] = biases.as_slice() {
+            let memorized = few.point.closeness.memorized.mean;
+            claims.add(MEMORIZES, what("memorized share", 32), memorized, at_least(0.5));
+            let cosine = few.point.cosine_gaussian.mean;
+            claims.add(MEMORIZES, what("cos(θ, G)", 32), cosine, at_most(0.75));
+            let memorized = many.point.closeness.memorized.mean;
+            claims.add(GENERALIZES, what("memorized share", 4096), memorized, at_most(0.03));
+            let cosine = many.point.cosine_gaussian.mean;
+            claims.add(CLOSE, what("cos(θ, G)", 4096), cosine, at_least(0.955));
+            let cosine = many.cosine_linear.mean;
+            claims.add(CLOSE, what("cos(θ, L)", 4096), cosine, at_least(0.96));
+        }
+
+        let (findings, _) = self.run::<Emergence>(Preset::Main)?;
+        claims.early_stopping(&findings.over_time, 128, "MLP 384", [0.92, 0.07]);
+        claims.early_stopping(&findings.over_time, 32, "MLP 384", [0.8, 0.08]);
+        for (width, band) in [(32, at_most(0.88)), (128, at_least(0.94)), (512, at_most(0.91))] {
+            let sitting = findings.over_width.iter().find(|s| {
+                s.point.member.n == 128
+                    && matches!(s.architecture, Architecture::Mlp { width: w, .. } if w == width)
+            });
+            let cosine = sitting.map_or(f64::NAN, |s| s.point.cosine_gaussian.mean);
+            claims.add(SMALL, format!("cos(θ, G), MLP {width}, N = 128"), cosine, band);
+        }
+
+        let (agreements, _) = self.run::<StrongGeneralization>(Preset::Main)?;
+        claims.agreements(&agreements, "MLP 384", [0.55, 0.93]);
+        Ok(())
+    }
+
+    fn faithful(&self, claims: &mut Claims) -> Result<()> {
+        let what = |what: &str, n: usize| format!("{what}, U-Net, N = {n}");
+        let (biases, look) = self.run::<GaussianBias>(Preset::Faithful)?;
+        claims.differences(&biases, &look, "U-Net");
+        let [few, many] = biases.as_slice() else { return Ok(()) };
+        let memorized = few.point.closeness.memorized.mean;
+        claims.add(MEMORIZES, what("memorized share", 32), memorized, at_least(0.75));
+        let cosine = few.point.cosine_gaussian.mean;
+        claims.add(MEMORIZES, what("cos(θ, G)", 32), cosine, at_most(0.7));
+        let memorized = many.point.closeness.memorized.mean;
+        claims.add(GENERALIZES, what("memorized share", 8192), memorized, at_most(0.03));
+        let cosine = many.point.cosine_gaussian.mean;
+        claims.add(CLOSE, what("cos(θ, G)", 8192), cosine, between(0.91, 0.98));
+        claims.add(CLOSE, what("cos(θ, L)", 8192), many.cosine_linear.mean, at_least(0.93));
+        let level = look.level(0.27).unwrap_or(0);
+        let ratio = many.point.error_held_out[level].mean / many.point.error_gaussian[level].mean;
+        claims.add(BETTER, what("error at σ = 0.27, of D_G's", 8192), ratio, at_most(0.97));
+        Ok(())
+    }
+}
+
+impl Claims {
+    /// Figure 2, of a memorizing and a generalizing network.
+    fn differences(&mut self, biases: &[Bias], look: &Look, network: &str) {
+        let [few, many] = biases else { return };
+        let (Some(middle), Some(one)) = (look.level(0.55), look.level(1.0)) else { return };
+        let what =
+            |what: &str, bias: &Bias| format!("{what}, {network}, N = {}", bias.point.member.n);
+        let to = |bias: &Bias| {
+            let point = &bias.point;
+            [&bias.difference_linear, &point.difference_gaussian, &point.difference_empirical]
+                .map(|d| [d.held_out[middle].mean, d.train[middle].mean])
+        };
+        let [_, [_, gaussian], [_, empirical]] = to(few);
+        let text = "distance to D_M, of that to D_G, training images";
+        self.add(FAR, what(text, few), empirical / gaussian, at_most(0.8));
+        let [[linear, _], [gaussian, _], [empirical, _]] = to(many);
+        let text = "distance to D_L, of that to D_M, held-out images";
+        self.add(CLOSE, what(text, many), linear / empirical, at_most(0.4));
+        let text = "distance to D_G, of that to D_M, held-out images";
+        self.add(CLOSE, what(text, many), gaussian / empirical, at_most(0.4));
+        self.add(CLOSE, what("cos(θ, L)", many), many.cosine_linear.mean, at_least(0.93));
+        let overlap = many.alignment.get(one).map_or(f64::NAN, |a| a.overlap);
+        self.add(AXES, what("share of 16 singular vectors, σ = 1", many), overlap, at_least(0.9));
+    }
+
+    /// Figure 3: with time, the network first comes close to D_G, by `peak`, then leaves it again,
+    /// by `drop`.
+    fn early_stopping(
+        &mut self,
+        over_time: &[Sitting],
+        n: usize,
+        network: &str,
+        [peak, drop]: [f64; 2],
+    ) {
+        let course = || over_time.iter().filter(|s| s.point.member.n == n).map(|s| &s.point);
+        let cosine = |point: &Point| point.cosine_gaussian.mean;
+        let best = course().max_by(|a, b| cosine(a).total_cmp(&cosine(b)));
+        let (Some(best), Some(last)) = (best, course().next_back()) else { return };
+        let what = |what: &str, step: u32| format!("{what}, {network}, N = {n}, step {step}");
+        self.add(YOUNG, what("highest cos(θ, G)", best.step), cosine(best), at_least(peak));
+        let lost = cosine(best) - cosine(last);
+        self.add(YOUNG, what("what is lost of it", last.step), lost, at_least(drop));
+        let copied = last.closeness.memorized.mean - best.closeness.memorized.mean;
+        let band = at_least(if n <= 32 { 0.3 } else { 0.0 });
+        self.add(YOUNG, what("rise of the memorized share", last.step), copied, band);
+    }
+
+    fn agreements(&mut self, agreements: &[Agreement], network: &str, [most, least]: [f64; 2]) {
+        let (Some(few), Some(many)) = (agreements.first(), agreements.last()) else { return };
+        let what = |a: &Agreement| format!("cosine of samples, {network}, N = {}", a.n);
+        self.add(STRONG, what(few), few.cosine.mean, at_most(most));
+        self.add(STRONG, what(many), many.cosine.mean, at_least(least));
+        let chance = many.cosine_other_noise.mean;
+        self.add(STRONG, "the same from different noise", chance, between(-0.15, 0.15));
+    }
+}
+
+/// The network that learnt from `n` images; every preset of Figure 1 has those that are asked for.
+fn of_size(points: &[Point], n: usize) -> &Point {
+    points.iter().find(|point| point.member.n == n).unwrap_or(&points[0])
+}
+
+fn linearity(point: &Point, look: &Look, sigma: f32) -> f64 {
+    let level = look.level(sigma).and_then(|level| point.linearity.get(level));
+    level.map_or(f64::NAN, |linearity| linearity.cosine.mean)
+}

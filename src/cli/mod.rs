@@ -1,0 +1,171 @@
+//! The command line: arguments in, tables and files out.
+
+mod claims;
+mod conduct;
+mod data;
+mod table;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use hidden_gaussian::compute::Engine;
+use hidden_gaussian::experiment::{
+    Preset, emergence::Emergence, gaussian_bias::GaussianBias,
+    strong_generalization::StrongGeneralization, transition::Transition,
+};
+use hidden_gaussian::{Error, Result};
+use pollster::block_on;
+
+/// Train tiny diffusion denoisers and watch memorization give way to the hidden Gaussian structure.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Figure 1: copies among the samples, and linearity, against the number of training images
+    Transition(Run),
+    /// Figure 2: which of D_L, D_G and D_M a network is close to
+    GaussianBias(Run),
+    /// Figure 3: small networks and young networks
+    Emergence(Run),
+    /// Networks that share no training image, from the same noise
+    StrongGeneralization(Run),
+    /// Tell about a set of images
+    Data(Data),
+    /// Run the experiments and hold them against the claims of the paper
+    Reproduce(Reproduce),
+}
+
+#[derive(Debug, Args)]
+struct Run {
+    /// How large
+    #[arg(long, value_enum, default_value = "quick")]
+    preset: PresetName,
+    /// A configuration, as reports hold it, instead of the preset's
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+    /// Write the report, as JSON, to this file
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print the report, as JSON, instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct Data {
+    #[command(flatten)]
+    source: data::Source,
+    /// How large
+    #[arg(long, value_enum, default_value = "quick")]
+    preset: PresetName,
+    /// Write a sheet of the first images, as PNG, to this file
+    #[arg(long, value_name = "FILE")]
+    sheet: Option<PathBuf>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct Reproduce {
+    /// Run the main and the faithful presets, too, which takes hours
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    common: Common,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What every experiment is told.
+#[derive(Debug, Args)]
+struct Common {
+    #[command(flatten)]
+    source: data::Source,
+    /// Where to compute
+    #[arg(long, value_enum, default_value = "auto")]
+    engine: EngineName,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum PresetName {
+    /// An MLP of 192 units: less than a minute
+    Quick,
+    /// An MLP of 384 units: minutes
+    Main,
+    /// A U-Net: much longer
+    Faithful,
+}
+
+impl From<PresetName> for Preset {
+    fn from(name: PresetName) -> Self {
+        match name {
+            PresetName::Quick => Self::Quick,
+            PresetName::Main => Self::Main,
+            PresetName::Faithful => Self::Faithful,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum EngineName {
+    /// The GPU, if there is a real one, else the CPU
+    Auto,
+    /// This processor, all cores
+    Cpu,
+    /// The GPU
+    Gpu,
+}
+
+impl EngineName {
+    fn open(self) -> Result<Engine> {
+        match self {
+            Self::Cpu => Ok(Engine::Cpu),
+            Self::Gpu => block_on(Engine::gpu()),
+            Self::Auto => match block_on(Engine::gpu()) {
+                Ok(Engine::Gpu(gpu)) if !gpu.is_software() => Ok(Engine::Gpu(gpu)),
+                _ => Ok(Engine::Cpu),
+            },
+        }
+    }
+}
+
+/// Runs the command and tells how it went.
+pub(crate) fn main() -> ExitCode {
+    let held = match Cli::parse().command {
+        Command::Transition(run) => conduct::command::<Transition>(&run),
+        Command::GaussianBias(run) => conduct::command::<GaussianBias>(&run),
+        Command::Emergence(run) => conduct::command::<Emergence>(&run),
+        Command::StrongGeneralization(run) => conduct::command::<StrongGeneralization>(&run),
+        Command::Data(args) => data::command(&args),
+        Command::Reproduce(args) => claims::command(&args),
+    };
+    match held {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// An error of the file system at `path`.
+fn file_error(path: &std::path::Path, error: &impl std::fmt::Display) -> Error {
+    Error::bad_input(format!("{}: {error}", path.display()), "")
+}
+
+/// Something as JSON, indented.
+fn json(value: &impl serde::Serialize) -> Result<String> {
+    let text = serde_json::to_string_pretty(value);
+    text.map_err(|error| Error::bad_input(format!("The report can't be written: {error}"), ""))
+}

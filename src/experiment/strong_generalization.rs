@@ -1,0 +1,114 @@
+//! Strong generalization: networks that share no training image make the same images from the same
+//! noise, once their training sets are large.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::portrait::{Look, Portrait};
+use super::study::{Member, Study};
+use super::{Experiment, Preset, Progress};
+use crate::compute::Engine;
+use crate::data::{Shape, Split};
+use crate::error::Result;
+use crate::metrics::{Closeness, Estimate};
+use crate::train;
+
+/// What to train and what to look at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Config {
+    /// Sizes of the training sets. Each is trained twice: on images `0..n` and on `n..2n`.
+    pub sizes: Vec<usize>,
+    /// Seeds of the two networks: their weights and batches.
+    pub seeds: [u64; 2],
+    /// How they are trained.
+    pub train: train::Config,
+    /// How they are looked at.
+    pub look: Look,
+}
+
+/// How far two networks agree.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Agreement {
+    /// Images in each of the two training sets.
+    pub n: usize,
+    /// Cosine between their samples from the same noise, about the mean training image.
+    pub cosine: Estimate,
+    /// The same for different noise: what agrees by chance.
+    pub cosine_other_noise: Estimate,
+    /// How close the samples come to their network's training set.
+    pub closeness: [Closeness; 2],
+}
+
+/// The experiment.
+#[derive(Debug)]
+pub struct StrongGeneralization {
+    config: Config,
+    study: Study,
+}
+
+impl Experiment for StrongGeneralization {
+    type Config = Config;
+    type Findings = Vec<Agreement>;
+    const NAME: &'static str = "strong-generalization";
+
+    fn preset(preset: Preset, shape: Shape, seed: u64) -> Config {
+        let sizes = match preset {
+            Preset::Quick => vec![16, 1024],
+            Preset::Main => vec![32, 128, 1024, 4096],
+            Preset::Faithful => vec![32, 512, 4096],
+        };
+        let (train, look) = (preset.train(shape), preset.look(seed));
+        Config { sizes, seeds: [seed, seed.wrapping_add(1)], train, look }
+    }
+
+    fn images(config: &Config) -> usize {
+        2 * config.sizes.iter().copied().max().unwrap_or(0)
+    }
+
+    fn look(config: &Config) -> &Look {
+        &config.look
+    }
+
+    async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {
+        let [a, b] = config.seeds;
+        let halves = |&n| [Member { first: 0, n, seed: a }, Member { first: n, n, seed: b }];
+        let members: Vec<_> = config.sizes.iter().flat_map(halves).collect();
+        let study = Study::new(engine, split, &members, &config.train, &config.look).await?;
+        Ok(Self { config, study })
+    }
+
+    async fn advance(&mut self, slice: Duration) -> Result<Progress> {
+        Ok(Progress::of(self.study.advance(slice).await?))
+    }
+
+    async fn findings(&mut self) -> Result<Vec<Agreement>> {
+        let portraits = self.study.portraits().await?;
+        let dim = self.study.split().dim();
+        let pairs = self.config.sizes.iter().zip(portraits.as_chunks::<2>().0);
+        let agreement = |(&n, [a, b]): (&usize, &[Portrait; 2])| {
+            let mean = mean_image(self.study.split().subset(0..2 * n)?, dim);
+            let mut other_noise = b.clone();
+            other_noise.samples.rotate_left(dim);
+            Ok(Agreement {
+                n,
+                cosine: a.sample_cosine(b, &mean),
+                cosine_other_noise: a.sample_cosine(&other_noise, &mean),
+                closeness: [a, b].map(|portrait| portrait.nearest.closeness.clone()),
+            })
+        };
+        pairs.map(agreement).collect()
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+}
+
+fn mean_image(images: &[f32], dim: usize) -> Vec<f32> {
+    let count = (images.len() / dim) as f64;
+    let mean = |i| images[i..].iter().step_by(dim).map(|&v| f64::from(v)).sum::<f64>() / count;
+    (0..dim).map(|i| mean(i) as f32).collect()
+}

@@ -1,0 +1,123 @@
+//! The directions of Figures 1 to 3, on real if tiny networks. `hidden-gaussian reproduce` holds the
+//! full presets against their bands.
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use hidden_gaussian::compute::Engine;
+use hidden_gaussian::data::Split;
+use hidden_gaussian::data::faces::faces;
+use hidden_gaussian::experiment::emergence::{self, Emergence};
+use hidden_gaussian::experiment::gaussian_bias::{self, GaussianBias};
+use hidden_gaussian::experiment::portrait::Look;
+use hidden_gaussian::experiment::strong_generalization::{self, StrongGeneralization};
+use hidden_gaussian::experiment::study::Differences;
+use hidden_gaussian::experiment::{Experiment, Preset, report};
+use hidden_gaussian::model::Architecture;
+use hidden_gaussian::train;
+use pollster::block_on;
+
+/// So few images that a small network memorizes them in a thousand steps, and many to generalize from.
+const FEW: usize = 4;
+const MANY: usize = 512;
+
+fn split() -> Split {
+    faces(1, 2 * MANY as u32 + 150, 8).unwrap().split(1, 150).unwrap()
+}
+
+fn small(train: &train::Config) -> train::Config {
+    let architecture = Architecture::Mlp { width: 96, depth: 2 };
+    train::Config { architecture, steps: 1000, ..train.clone() }
+}
+
+fn brief(look: &Look) -> Look {
+    Look { samples: 40, images: 40, sampler_steps: 10, sigmas: vec![1.0, 0.55], ..look.clone() }
+}
+
+/// Runs an experiment to its end.
+fn run<E: Experiment>(split: &Split, change: impl FnOnce(&mut E::Config)) -> E::Findings {
+    let mut config = E::preset(Preset::Quick, split.shape(), 1);
+    change(&mut config);
+    block_on(async {
+        let engine = Engine::Cpu;
+        let mut experiment = E::new(&engine, split, config).await.unwrap();
+        while !experiment.advance(Duration::from_millis(200)).await.unwrap().is_done() {}
+        report(&mut experiment, &engine, split).await.unwrap().findings
+    })
+}
+
+/// Figures 1 and 2: few images are memorized, by a network that is close to D_M; many are
+/// generalized from, by one that is more linear, and close to D_L and D_G.
+#[test]
+fn more_images_make_the_network_gaussian() {
+    let found = run::<GaussianBias>(&split(), |config: &mut gaussian_bias::Config| {
+        config.sizes = vec![FEW, MANY];
+        config.train = small(&config.train);
+        config.look = brief(&config.look);
+    });
+    let [few, many] = found.as_slice() else { panic!("two networks") };
+    let [memorized, generalized] = [few, many].map(|bias| bias.point.closeness.memorized.mean);
+    println!("memorized {memorized:.2} {generalized:.2}");
+    assert!(memorized > 0.3 && generalized < 0.1);
+
+    let [bent, linear] = [few, many].map(|bias| bias.point.linearity[0].cosine.mean);
+    println!("linearity {bent:.3} {linear:.3}");
+    assert!(linear > bent + 0.04);
+
+    let [apart, close] = [few, many].map(|bias| bias.point.cosine_gaussian.mean);
+    println!("cos(θ, G) {apart:.3} {close:.3}");
+    assert!(close > 0.9 && close > apart + 0.1);
+    assert!(many.cosine_linear.mean > 0.9);
+
+    let on_training = |d: &Differences| d.train[1].mean;
+    let on_held_out = |d: &Differences| d.held_out[1].mean;
+    let (gaussian, empirical) = (&few.point.difference_gaussian, &few.point.difference_empirical);
+    println!("few: G {:.3} M {:.3}", on_training(gaussian), on_training(empirical));
+    assert!(on_training(empirical) < 0.8 * on_training(gaussian));
+    let empirical = on_held_out(&many.point.difference_empirical);
+    for near in [&many.difference_linear, &many.point.difference_gaussian] {
+        println!("many: {:.3}, M {empirical:.3}", on_held_out(near));
+        assert!(on_held_out(near) < 0.5 * empirical);
+    }
+    assert!(many.alignment[0].overlap > 0.85, "{}", many.alignment[0].overlap);
+}
+
+/// Figure 3: with few images, a young network comes close to D_G and later leaves it to memorize.
+#[test]
+fn a_young_network_is_gaussian() {
+    let found = run::<Emergence>(&split(), |config: &mut emergence::Config| {
+        config.sizes = vec![3 * FEW];
+        config.widths = vec![8];
+        config.train = train::Config { steps: 200, ..small(&config.train) };
+        let long = small(&config.train_long);
+        config.train_long = train::Config { steps: 2000, rate: 4e-3, ..long };
+        config.checkpoints = vec![100, 200, 400, 2000];
+        config.look = brief(&config.look);
+    });
+    assert_eq!((found.over_time.len(), found.over_width.len()), (4, 1));
+    let course: Vec<[f64; 2]> = found
+        .over_time
+        .iter()
+        .map(|s| [s.point.cosine_gaussian.mean, s.point.closeness.memorized.mean])
+        .collect();
+    println!("cos(θ, G), memorized: {course:.2?}");
+    let best = course.iter().max_by(|a, b| a[0].total_cmp(&b[0])).unwrap();
+    let last = course.last().unwrap();
+    assert!(best[0] > last[0] + 0.05 && best[1] + 0.1 < last[1]);
+}
+
+/// Two networks that share no image agree if they have seen many, and not by chance.
+#[test]
+fn networks_on_disjoint_images_agree() {
+    let found =
+        run::<StrongGeneralization>(&split(), |config: &mut strong_generalization::Config| {
+            config.sizes = vec![FEW, MANY];
+            config.train = small(&config.train);
+            config.look = brief(&config.look);
+        });
+    let [few, many] = found.as_slice() else { panic!("two sizes") };
+    println!("{:.3} {:.3}", few.cosine.mean, many.cosine.mean);
+    assert!(many.cosine.mean > 0.85 && few.cosine.mean < many.cosine.mean - 0.2);
+    assert!(many.cosine_other_noise.mean.abs() < 0.3, "{:?}", many.cosine_other_noise);
+}
