@@ -24,16 +24,16 @@
 //! ```
 //! use hidden_gaussian::{compute::Engine, data::faces::faces, experiment::exact::Exact, sampler::Sampler};
 //!
-//! # fn main() -> hidden_gaussian::Result<()> {
-//! # pollster::block_on(async {
+//! # async fn example() -> hidden_gaussian::Result<()> {
 //! let split = faces(7, 300, 12)?.split(7, 44)?;
 //! let mut exact = Exact::fit(&Engine::Cpu, &split, 256).await?;
 //! let [empirical, gaussian] = exact.sample(&Sampler::paper(), 16, 1).await?;
 //! assert!(empirical.nearest.closeness.memorized.mean > 0.9); // D_M repeats its training images,
 //! assert!(gaussian.nearest.closeness.memorized.mean < 0.1); // D_G does not.
 //! # Ok(())
-//! # })
 //! # }
+//! # #[cfg(not(target_arch = "wasm32"))]
+//! # pollster::block_on(example()).unwrap();
 //! ```
 
 pub mod compute;
