@@ -99,9 +99,8 @@ async function answer(call, payload) {
     return await handler(payload);
   } catch (thrown) {
     const failure = toFailure(thrown);
-    // A lost device is a normal event: everything on it is gone, so make it again and repeat the call once. The error
-    // of a call that was under way may arrive before the news of the loss; a device with such a fault is of no use either.
-    if (failure.kind !== "DeviceLost" && failure.kind !== "Gpu") throw thrown;
+    if (failure.kind !== "DeviceLost") throw thrown;
+    // A lost device is a normal event: everything on it is gone, so make it again and repeat the call once.
     lost = failure;
     closeEngine();
     return handler(payload);
