@@ -11,7 +11,9 @@ use web_time::Instant;
 use super::portrait::{Lens, Look, Portrait, linear_portraits, portraits, score_difference};
 use crate::compute::Engine;
 use crate::data::Split;
-use crate::denoiser::{Denoiser, Distillation, Empirical, Gaussian, Linear, TrainingSets};
+use crate::denoiser::{
+    Denoiser, Distillation, DistilledOn, Empirical, Gaussian, Linear, TrainingSets,
+};
 use crate::error::{Error, Result};
 use crate::metrics::{Closeness, Estimate, Linearity, nearest_images};
 use crate::train::{Config, Plan, Report, Session, Status};
@@ -57,11 +59,19 @@ impl Study {
         let mut plan = Plan::new(engine, Config { seeds, ..config.clone() }, &sets)?;
         let denoiser = plan.denoiser();
         let lens = Lens::place(&mut plan.program, &denoiser, split, &sets, look)?;
-        let distillation = if look.distillation_passes > 0 {
-            let images = split.held_out().into();
-            Some(Distillation::place(&mut plan.program, &denoiser, &images, look.seed)?)
-        } else {
-            None
+        let distillation = match look.distillation {
+            Some(how) => {
+                let images = match how.images {
+                    DistilledOn::Training => sets.clone(),
+                    DistilledOn::HeldOut => {
+                        let all = vec![0..split.held_out_len(); members.len()];
+                        TrainingSets::new(split.held_out(), split.dim(), all)?
+                    }
+                };
+                let p = &mut plan.program;
+                Some(Distillation::place(p, &denoiser, &images, how, look.seed)?)
+            }
+            None => None,
         };
         let session = plan.load(engine).await?;
         let (engine, split, look) = (engine.clone(), split.clone(), look.clone());
@@ -127,11 +137,11 @@ impl Study {
         let Some(distillation) = &self.distillation else {
             return Err(Error::bad_input(
                 "Nothing was made ready for distillation",
-                "Ask for at least one pass",
+                "Say in the configuration how to distil",
             ));
         };
-        let (sigmas, passes) = (self.look.all_sigmas()?, self.look.distillation_passes);
-        let linear = distillation.fit(&mut self.session.loaded, &sigmas, passes).await?;
+        let sigmas = self.look.all_sigmas()?;
+        let linear = distillation.fit(&mut self.session.loaded, &sigmas).await?;
         let Self { engine, split, sets, look, .. } = self;
         let portraits = linear_portraits(engine, &linear, split, sets, look).await?;
         Ok((linear, portraits))
