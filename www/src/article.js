@@ -2,8 +2,11 @@ import { mountControls } from "./controls.js";
 import { byId } from "./dom.js";
 import { denoiseFigure } from "./figures/denoise.js";
 import { errorsFigure } from "./figures/errors.js";
+import { heroFigure } from "./figures/hero.js";
 import { samplesFigure } from "./figures/samples.js";
 import { trajectoryFigure } from "./figures/trajectory.js";
+import { transitionFigure } from "./figures/transition.js";
+import { mountTerms } from "./terms.js";
 import { trainingSet } from "./training-set.js";
 
 /**
@@ -12,10 +15,13 @@ import { trainingSet } from "./training-set.js";
  */
 export function mountArticle(page) {
   mountControls(document, page.store);
+  mountTerms(document);
+  heroFigure(byId("hero"), page);
   denoiseFigure(byId("denoise"), page);
   errorsFigure(byId("errors"), page);
   const training = trainingSet(byId("training-set"), byId("drop-notice"), page);
   trajectoryFigure(byId("trajectory"), page);
   samplesFigure(byId("samples"), page);
+  transitionFigure(byId("transition"), page);
   page.engine.oncrash = () => void training.reload();
 }

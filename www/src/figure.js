@@ -24,7 +24,7 @@ import { sentence } from "./format.js";
  */
 
 /** How close to the screen a figure starts to work, so that it is ready when it arrives. */
-const NEAR = "400px";
+export const NEAR = "400px";
 
 /** The parameters of {@link setting}. */
 export const SETTING = /** @type {const} */ (["engine", "data", "n"]);
