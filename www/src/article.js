@@ -4,6 +4,7 @@ import { denoiseFigure } from "./figures/denoise.js";
 import { errorsFigure } from "./figures/errors.js";
 import { samplesFigure } from "./figures/samples.js";
 import { trajectoryFigure } from "./figures/trajectory.js";
+import { mountTerms } from "./terms.js";
 import { trainingSet } from "./training-set.js";
 
 /**
@@ -12,6 +13,7 @@ import { trainingSet } from "./training-set.js";
  */
 export function mountArticle(page) {
   mountControls(document, page.store);
+  mountTerms(document);
   denoiseFigure(byId("denoise"), page);
   errorsFigure(byId("errors"), page);
   const training = trainingSet(byId("training-set"), byId("drop-notice"), page);
