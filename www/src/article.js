@@ -1,8 +1,11 @@
 import { mountControls } from "./controls.js";
 import { byId } from "./dom.js";
+import { alignmentFigure } from "./figures/alignment.js";
 import { denoiseFigure } from "./figures/denoise.js";
 import { errorsFigure } from "./figures/errors.js";
+import { pathsFigure } from "./figures/paths.js";
 import { samplesFigure } from "./figures/samples.js";
+import { biasSource, scoreDifferenceFigure } from "./figures/score-difference.js";
 import { trajectoryFigure } from "./figures/trajectory.js";
 import { mountTerms } from "./terms.js";
 import { trainingSet } from "./training-set.js";
@@ -19,5 +22,9 @@ export function mountArticle(page) {
   const training = trainingSet(byId("training-set"), byId("drop-notice"), page);
   trajectoryFigure(byId("trajectory"), page);
   samplesFigure(byId("samples"), page);
+  const bias = biasSource(page.store);
+  scoreDifferenceFigure(byId("score-difference"), page, bias);
+  pathsFigure(byId("paths"), page, bias);
+  alignmentFigure(byId("alignment"), page, bias);
   page.engine.oncrash = () => void training.reload();
 }

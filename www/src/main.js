@@ -2,6 +2,8 @@ import "../styles/page.css";
 import "../styles/figures.css";
 import "../styles/terms.css";
 import "../styles/run-panel.css";
+import "../styles/bias.css";
+import "../styles/emergence.css";
 import { byId } from "./dom.js";
 import { engineBadge } from "./engine-badge.js";
 import { EngineClient } from "./engine/client.js";

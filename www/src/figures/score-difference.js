@@ -4,7 +4,7 @@ import { chart } from "../chart.js";
 import { DENOISERS } from "../denoisers.js";
 import { element, NARROW } from "../dom.js";
 import { count, fixed, percent, significant } from "../format.js";
-import { provenance, reportFigure } from "../reports.js";
+import { provenance, reportFigure, ReportSource } from "../reports.js";
 import { nearestStop } from "../run-slider.js";
 
 /**
@@ -27,7 +27,7 @@ const LABEL_ROOM = 26;
 /**
  * @param {HTMLElement} root
  * @param {import("../figure.js").Page} page
- * @param {import("../reports.js").ReportSource<"gaussian-bias">} source
+ * @param {ReportSource<"gaussian-bias">} source
  */
 export function scoreDifferenceFigure(root, page, source) {
   const { live } = page;
@@ -92,6 +92,12 @@ export function scoreDifferenceFigure(root, page, source) {
     );
   }
 }
+
+/** The recorded runs of this section's figures. @param {import("../store.js").Store} store */
+export const biasSource = (store) =>
+  /** @type {ReportSource<"gaussian-bias">} */ (
+    new ReportSource(store, ["bias.run"], (values) => `gaussian-bias-${values["bias.run"]}-faces`)
+  );
 
 /** The networks with the fewest and the most training images. @param {BiasReport} report @returns {[Bias, Bias]} */
 export function ends({ findings }) {
