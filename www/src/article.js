@@ -1,12 +1,16 @@
 import { mountControls } from "./controls.js";
 import { byId } from "./dom.js";
+import { agreementFigure } from "./figures/agreement.js";
 import { alignmentFigure } from "./figures/alignment.js";
 import { denoiseFigure } from "./figures/denoise.js";
+import { emergenceFigure, emergenceSource } from "./figures/emergence.js";
 import { errorsFigure } from "./figures/errors.js";
 import { pathsFigure } from "./figures/paths.js";
+import { phaseFigure } from "./figures/phase.js";
 import { samplesFigure } from "./figures/samples.js";
 import { biasSource, scoreDifferenceFigure } from "./figures/score-difference.js";
 import { trajectoryFigure } from "./figures/trajectory.js";
+import { wienerFigure } from "./figures/wiener.js";
 import { mountTerms } from "./terms.js";
 import { trainingSet } from "./training-set.js";
 
@@ -26,5 +30,10 @@ export function mountArticle(page) {
   scoreDifferenceFigure(byId("score-difference"), page, bias);
   pathsFigure(byId("paths"), page, bias);
   alignmentFigure(byId("alignment"), page, bias);
+  wienerFigure(byId("wiener"), page);
+  const emergence = emergenceSource(page.store);
+  emergenceFigure(byId("emergence"), page, emergence);
+  phaseFigure(byId("phase"), page, emergence);
+  agreementFigure(byId("agreement"), page);
   page.engine.oncrash = () => void training.reload();
 }

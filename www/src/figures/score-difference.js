@@ -4,7 +4,9 @@ import { chart } from "../chart.js";
 import { DENOISERS } from "../denoisers.js";
 import { element, NARROW } from "../dom.js";
 import { count, fixed, percent, significant } from "../format.js";
+import { runPanel } from "../run-panel.js";
 import { provenance, reportFigure, ReportSource } from "../reports.js";
+import { QUICK_FACES } from "../data.js";
 import { nearestStop } from "../run-slider.js";
 
 /**
@@ -47,6 +49,23 @@ export function scoreDifferenceFigure(root, page, source) {
       );
     },
   });
+
+  const panel = runPanel(element(root, "run"), page, {
+    experiment: "gaussian-bias",
+    seed: "bias.seed",
+    settings: () => ({ preset: "quick", data: QUICK_FACES }),
+    about: () => "Trains two small networks, on 16 and on 1,024 faces of 12 × 12 pixels, and fits a linear denoiser to each.",
+    onReport: (report) => source.show(report),
+    summary(report) {
+      const [few, many] = ends(report);
+      return (
+        `Cosine between the samples of the network and of its linear fit: ${fixed(few.cosineLinear?.mean ?? NaN)} at ` +
+        `N = ${count(few.n)}, ${fixed(many.cosineLinear?.mean ?? NaN)} at N = ${count(many.n)}.`
+      );
+    },
+  });
+  // A recorded run that the reader asks for takes the place of the live one.
+  page.store.subscribe(["bias.run"], panel.reset);
 
   /** @param {BiasReport} report @param {[Bias, Bias]} models */
   function tell(report, [few, many]) {
