@@ -3,7 +3,12 @@
 mod claims;
 mod conduct;
 mod data;
+mod metrics;
+mod pictures;
+mod sample;
+mod saved;
 mod table;
+mod train;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,13 +33,19 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Figure 1: copies among the samples, and linearity, against the number of training images
-    Transition(Run),
+    Transition(Asked),
     /// Figure 2: which of D_L, D_G and D_M a network is close to
-    GaussianBias(Run),
+    GaussianBias(Asked),
     /// Figure 3: small networks and young networks
-    Emergence(Run),
+    Emergence(Asked),
     /// Networks that share no training image, from the same noise
-    StrongGeneralization(Run),
+    StrongGeneralization(Asked),
+    /// Train networks and save them
+    Train(train::Train),
+    /// Draw samples from a saved run
+    Sample(sample::Sample),
+    /// Measure the networks of a saved run
+    Metrics(metrics::Metrics),
     /// Tell about a set of images
     Data(Data),
     /// Run the experiments and hold them against the claims of the paper
@@ -42,7 +53,7 @@ enum Command {
 }
 
 #[derive(Debug, Args)]
-struct Run {
+struct Asked {
     /// How large
     #[arg(long, value_enum, default_value = "quick")]
     preset: PresetName,
@@ -146,6 +157,9 @@ pub(crate) fn main() -> ExitCode {
         Command::GaussianBias(run) => conduct::command::<GaussianBias>(&run),
         Command::Emergence(run) => conduct::command::<Emergence>(&run),
         Command::StrongGeneralization(run) => conduct::command::<StrongGeneralization>(&run),
+        Command::Train(args) => train::command(&args),
+        Command::Sample(args) => sample::command(&args),
+        Command::Metrics(args) => metrics::command(&args),
         Command::Data(args) => data::command(&args),
         Command::Reproduce(args) => claims::command(&args),
     };
