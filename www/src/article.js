@@ -4,6 +4,7 @@ import { denoiseFigure } from "./figures/denoise.js";
 import { errorsFigure } from "./figures/errors.js";
 import { samplesFigure } from "./figures/samples.js";
 import { trajectoryFigure } from "./figures/trajectory.js";
+import { mountFigureTools } from "./figure-tools.js";
 import { trainingSet } from "./training-set.js";
 
 /**
@@ -17,5 +18,6 @@ export function mountArticle(page) {
   const training = trainingSet(byId("training-set"), byId("drop-notice"), page);
   trajectoryFigure(byId("trajectory"), page);
   samplesFigure(byId("samples"), page);
+  mountFigureTools(document, page);
   page.engine.oncrash = () => void training.reload();
 }
