@@ -1,5 +1,11 @@
 import "../styles/page.css";
 import "../styles/figures.css";
+import "../styles/hero.css";
+import "../styles/linearity.css";
+import "../styles/terms.css";
+import "../styles/run-panel.css";
+import "../styles/bias.css";
+import "../styles/emergence.css";
 import "../styles/tools.css";
 import { byId, part } from "./dom.js";
 import { mountEmbed } from "./embed.js";
