@@ -8,19 +8,20 @@ use std::time::Duration;
 
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::Split;
-use hidden_gaussian::experiment::{Experiment, Progress, Report, report};
+use hidden_gaussian::experiment::run::{Report, Run};
+use hidden_gaussian::experiment::{Detail, Experiment, Progress};
 use hidden_gaussian::{Error, ErrorKind, Result};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use pollster::block_on;
 
 use super::table::Tabulate;
-use super::{Run, file_error, json};
+use super::{Asked, file_error, json};
 
 /// How long the experiment runs between two looks at the keyboard.
 const SLICE: Duration = Duration::from_millis(150);
 
 /// Runs an experiment as the command line asks for it.
-pub(super) fn command<E>(run: &Run) -> Result<bool>
+pub(super) fn command<E>(run: &Asked) -> Result<bool>
 where
     E: Experiment<Findings: Tabulate>,
 {
@@ -66,10 +67,10 @@ pub(super) fn conduct<E: Experiment>(
 ) -> Result<Report<E::Config, E::Findings>> {
     let stopped = stop_signal()?;
     block_on(async {
-        let mut experiment = E::new(engine, split, config).await?;
+        let mut run = Run::<E>::start(engine, split, config).await?;
         let bar = bar(E::NAME, engine);
         loop {
-            let progress = experiment.advance(SLICE).await?;
+            let progress = run.advance(SLICE).await?;
             show(&bar, &progress);
             if progress.is_done() {
                 break;
@@ -80,7 +81,7 @@ pub(super) fn conduct<E: Experiment>(
             }
         }
         bar.set_message("measuring");
-        let report = report(&mut experiment, engine, split).await;
+        let report = run.report(Detail::Full).await;
         bar.finish_and_clear();
         report
     })

@@ -28,13 +28,13 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Figure 1: copies among the samples, and linearity, against the number of training images
-    Transition(Run),
+    Transition(Asked),
     /// Figure 2: which of D_L, D_G and D_M a network is close to
-    GaussianBias(Run),
+    GaussianBias(Asked),
     /// Figure 3: small networks and young networks
-    Emergence(Run),
+    Emergence(Asked),
     /// Networks that share no training image, from the same noise
-    StrongGeneralization(Run),
+    StrongGeneralization(Asked),
     /// Tell about a set of images
     Data(Data),
     /// Run the experiments and hold them against the claims of the paper
@@ -42,7 +42,7 @@ enum Command {
 }
 
 #[derive(Debug, Args)]
-struct Run {
+struct Asked {
     /// How large
     #[arg(long, value_enum, default_value = "quick")]
     preset: PresetName,
