@@ -4,6 +4,8 @@ import "../styles/hero.css";
 import "../styles/linearity.css";
 import "../styles/terms.css";
 import "../styles/run-panel.css";
+import "../styles/bias.css";
+import "../styles/emergence.css";
 import { byId } from "./dom.js";
 import { engineBadge } from "./engine-badge.js";
 import { EngineClient } from "./engine/client.js";

@@ -35,11 +35,14 @@
  *   "bias.sigma": number,
  *   "bias.descentN": number,
  *   "bias.descentSigma": number,
+ *   "bias.descentRate": number,
  *   "bias.descentTime": number,
+ *   "bias.seed": number,
  *   "emergence.n": number,
  *   "emergence.width": number,
  *   "emergence.step": number,
  *   "emergence.agreementN": number,
+ *   "emergence.seed": number,
  * }} Values
  *
  * @typedef {keyof Values} Key
@@ -280,11 +283,24 @@ export const parameters = {
       { value: 2, label: "2" },
     ],
   }),
-  "bias.descentTime": range("Steps of gradient descent", "The moment that is shown.", 100, 1, 1_000_000),
+  "bias.descentRate": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Step size, of the largest that converges",
+    help: "Beyond the largest step size the descent overshoots more each time.",
+    default: 0.5,
+    options: [
+      { value: 0.1, label: "a tenth" },
+      { value: 0.5, label: "half" },
+      { value: 1.02, label: "1.02" },
+    ],
+  }),
+  "bias.descentTime": range("Steps of gradient descent", "The moment that is shown.", 64, 1, 1_000_000),
+  "bias.seed": seed("Seed", "Seed of the networks that are trained here.", 1),
   "emergence.n": range("Training images N", "How many images the networks have seen.", 128, 1, 1_000_000),
   "emergence.width": range("Width", "Hidden units or channels of the network.", 384, 1, 1_000_000),
   "emergence.step": range("Training steps", "How long the network has trained.", 800, 1, 10_000_000),
   "emergence.agreementN": range("Training images N", "How many images each of the two networks has seen.", 4096, 1, 1_000_000),
+  "emergence.seed": seed("Seed", "Seed of the networks that are trained here.", 1),
 };
 
 const keys = /** @type {Key[]} */ (Object.keys(parameters));
