@@ -2,7 +2,7 @@
 import { make } from "./dom.js";
 import { toFailure } from "./engine/protocol.js";
 import { NEAR, showFailure } from "./figure.js";
-import { count } from "./format.js";
+import { duration } from "./format.js";
 import { loadRun } from "./runs.js";
 
 /**
@@ -109,9 +109,4 @@ export function provenance({ record, final, engine, adapter, seconds }) {
   const where = engine === "gpu" ? `GPU (${adapter})` : "CPU";
   if (!record) return `${final ? "Trained" : "Training"} here, on your ${where}: ${duration(seconds)}${final ? "" : " so far"}.`;
   return `Recorded on ${record.date.slice(0, 10)} in ${duration(seconds)} (${record.device}).`;
-}
-
-/** @param {number} seconds */
-function duration(seconds) {
-  return seconds < 90 ? `${count(Math.round(seconds))} s` : `${count(Math.round(seconds / 60))} min`;
 }
