@@ -67,7 +67,7 @@ function world({ choice = "cpu", cores = 4, rates = {}, delay = () => SLICE_MS, 
         now += milliseconds;
         return runs.map((run) => {
           run.steps = Math.min(SHARE_STEPS, run.steps + 1);
-          const members = run.members.map(() => ({ loss: 1, gradientNorm: 1, status: "learning" }));
+          const members = run.members.map(() => ({ loss: 1, gradientNorm: 1, status: { name: "learning" } }));
           return { step: run.steps, total: SHARE_STEPS, secondsLeft: SHARE_STEPS - run.steps, training: { members } };
         });
       },

@@ -30,7 +30,7 @@ import { toFailure } from "./protocol.js";
  * @property {number | null} stepsPerSecond
  * @property {number | null} secondsLeft
  * @property {number} workers
- * @property {import("./protocol.js").MemberProgress[]} members
+ * @property {ShareProgress["training"]["members"]} members the networks that have just trained
  *
  * @typedef {Pick<KeptRun, "id" | "options" | "date" | "engine" | "state" | "progress" | "report">} SavedRun
  *
