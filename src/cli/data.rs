@@ -35,6 +35,11 @@ pub(super) struct Source {
 }
 
 impl Source {
+    /// The set `data`, drawn and shuffled by `seed`.
+    pub(super) fn new(data: &str, seed: u64) -> Self {
+        Self { data: Some(data.into()), seed }
+    }
+
     /// The name of the set, if the reader gave one.
     pub(super) fn named(&self) -> Option<&str> {
         self.data.as_deref()

@@ -5,6 +5,7 @@ mod conduct;
 mod data;
 mod metrics;
 mod pictures;
+mod record;
 mod sample;
 mod saved;
 mod table;
@@ -48,6 +49,8 @@ enum Command {
     Metrics(metrics::Metrics),
     /// Tell about a set of images
     Data(Data),
+    /// Record the runs that come with the page
+    Record(record::Record),
     /// Run the experiments and hold them against the claims of the paper
     Reproduce(Reproduce),
 }
@@ -161,6 +164,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Sample(args) => sample::command(&args),
         Command::Metrics(args) => metrics::command(&args),
         Command::Data(args) => data::command(&args),
+        Command::Record(args) => record::command(&args),
         Command::Reproduce(args) => claims::command(&args),
     };
     match held {
