@@ -1,5 +1,6 @@
 //! The command line: arguments in, tables and files out.
 
+mod check;
 mod claims;
 mod conduct;
 mod data;
@@ -37,6 +38,8 @@ enum Command {
     StrongGeneralization(Run),
     /// Tell about a set of images
     Data(Data),
+    /// Check that this machine computes what it should
+    Check(Check),
     /// Run the experiments and hold them against the claims of the paper
     Reproduce(Reproduce),
 }
@@ -69,6 +72,16 @@ struct Data {
     /// Write a sheet of the first images, as PNG, to this file
     #[arg(long, value_name = "FILE")]
     sheet: Option<PathBuf>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct Check {
+    /// Where to compute
+    #[arg(long, value_enum, default_value = "auto")]
+    engine: EngineName,
     /// Print as JSON
     #[arg(long)]
     json: bool,
@@ -147,6 +160,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Emergence(run) => conduct::command::<Emergence>(&run),
         Command::StrongGeneralization(run) => conduct::command::<StrongGeneralization>(&run),
         Command::Data(args) => data::command(&args),
+        Command::Check(args) => check::command(&args),
         Command::Reproduce(args) => claims::command(&args),
     };
     match held {
