@@ -16,6 +16,7 @@ use crate::rng::{Philox, Stream};
 
 /// A mean over samples, and how sure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,

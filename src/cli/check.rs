@@ -1,11 +1,22 @@
 //! Whether this machine computes what it should.
 
+use clap::Args;
 use hidden_gaussian::Result;
 use hidden_gaussian::self_check::self_check;
 use pollster::block_on;
 
 use super::table::Table;
-use super::{Check, json};
+use super::{EngineName, json};
+
+#[derive(Debug, Args)]
+pub(super) struct Check {
+    /// Where to compute
+    #[arg(long, value_enum, default_value = "auto")]
+    engine: EngineName,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
 
 /// Prints the checks; whether all hold.
 pub(super) fn command(args: &Check) -> Result<bool> {

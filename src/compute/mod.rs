@@ -1,6 +1,7 @@
 //! The compute core: a [`Program`] is recorded once and run by either [`Engine`].
 
 mod cpu;
+mod faults;
 mod gpu;
 mod program;
 mod readback;
@@ -144,7 +145,7 @@ impl Loaded {
     }
 
     /// Runs a routine `times` times. On the GPU this submits and returns; errors that the device
-    /// finds later come out of the next call.
+    /// finds later come out of the next call that waits.
     pub fn run(&mut self, routine: Routine, times: u32) -> Result<()> {
         match self {
             Self::Cpu(cpu) => {

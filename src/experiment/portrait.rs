@@ -21,6 +21,8 @@ use crate::sampler::{Method, Sampler, Schedule, Trajectory};
 pub struct Look {
     /// Samples to draw.
     pub samples: usize,
+    /// Samples among them that are shown.
+    pub shown: usize,
     /// Steps of the sampler.
     pub sampler_steps: usize,
     /// Lowest noise level of the sampler.
@@ -45,6 +47,7 @@ impl Default for Look {
     fn default() -> Self {
         Self {
             samples: 100,
+            shown: 8,
             sampler_steps: 14,
             sigma_min: 0.02,
             sigma_max: 40.0,
@@ -57,7 +60,29 @@ impl Default for Look {
     }
 }
 
+/// Samples, images and noise levels of a glance.
+const GLANCE: usize = 24;
+const GLANCE_SIGMAS: [f32; 2] = [1.0, 0.4];
+
 impl Look {
+    /// The same at a glance: a few of the samples, images and noise levels, with the same noise. It
+    /// costs about as much as ten training steps of the quick preset.
+    #[must_use]
+    pub fn glance(&self) -> Self {
+        let chosen = |sigma: &f32| GLANCE_SIGMAS.contains(sigma);
+        let mut sigmas: Vec<f32> = self.sigmas.iter().copied().filter(chosen).collect();
+        if sigmas.is_empty() {
+            sigmas.extend(self.sigmas.first());
+        }
+        Self {
+            samples: self.samples.min(GLANCE),
+            images: self.images.min(GLANCE),
+            sigmas,
+            distillation: None,
+            ..self.clone()
+        }
+    }
+
     /// The sampler that it asks for.
     pub fn sampler(&self) -> Result<Sampler> {
         let schedule = Schedule::edm(self.sampler_steps, self.sigma_min, self.sigma_max, 7.0)?;
@@ -297,6 +322,12 @@ impl Lens {
             LinearityProbe::place(program, &*placed, split.held_out(), dim, rows, look.seed)?;
         let (look, batches) = (look.clone(), batches.map(|(batch, _)| batch));
         Ok(Self { look, dim, sampling, denoise, sigma, batches, linearity })
+    }
+
+    /// What it looks at.
+    #[must_use]
+    pub const fn look(&self) -> &Look {
+        &self.look
     }
 
     /// A portrait of each member.

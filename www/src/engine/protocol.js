@@ -78,6 +78,11 @@
  * @property {number} memorized share of samples with d1/d2 < 1/3
  * @typedef {{empirical: SampleSet, gaussian: SampleSet, heldOutGl: number, n: number, elapsedMs: number}} SamplesResult
  *
+ * @typedef {{n: number, sigma: number, rate: number, steps: number}} WienerCall gradient descent on a linear denoiser of
+ *   faces; `rate` in units of the largest step size that converges
+ * @typedef {Omit<import("../../pkg/hidden_gaussian.js").WienerDescent, "rows" | "goal" | "pixels">
+ *   & {rows: Pictures[], goal: Pictures}} WienerResult `rows`: some rows of W_t for each of the steps; zero is mid-grey
+ *
  * @typedef {{files: File[], size: number, colour: boolean}} ImportCall
  * @typedef {{data: DataInfo}} ImportResult
  *
@@ -89,6 +94,7 @@
  *   sweep: {call: SweepCall, result: SweepResult},
  *   trajectory: {call: TrajectoryCall, result: TrajectoryResult},
  *   samples: {call: SamplesCall, result: SamplesResult},
+ *   wiener: {call: WienerCall, result: WienerResult},
  *   import: {call: ImportCall, result: ImportResult},
  * }} Calls
  * @typedef {keyof Calls} Kind
