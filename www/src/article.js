@@ -14,6 +14,7 @@ import { trajectoryFigure } from "./figures/trajectory.js";
 import { transitionFigure } from "./figures/transition.js";
 import { wienerFigure } from "./figures/wiener.js";
 import { mountTerms } from "./terms.js";
+import { mountFigureTools } from "./figure-tools.js";
 import { trainingSet } from "./training-set.js";
 
 /**
@@ -39,5 +40,6 @@ export function mountArticle(page) {
   emergenceFigure(byId("emergence"), page, emergence);
   phaseFigure(byId("phase"), page, emergence);
   agreementFigure(byId("agreement"), page);
+  mountFigureTools(document, page);
   page.engine.oncrash = () => void training.reload();
 }

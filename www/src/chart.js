@@ -11,6 +11,20 @@ import { make } from "./dom.js";
  * @property {(x: number) => void} [pick] the reader points at this place of the x axis; keys need a slider beside the chart
  */
 
+/** @typedef {{title: string, columns: string[], rows: (string | number)[][]}} Table what a chart shows, in numbers */
+
+/** The table of each chart that has been drawn, by its picture. @type {WeakMap<Element, () => Table>} */
+const tables = new WeakMap();
+
+/**
+ * The tables behind the charts in `root`, in the order of the page.
+ * @param {ParentNode} root
+ * @returns {Table[]}
+ */
+export function tablesIn(root) {
+  return [...root.querySelectorAll(".chart-picture")].flatMap((picture) => tables.get(picture)?.() ?? []);
+}
+
 /**
  * A chart: SVG as wide as its place, redrawn when that changes, in the page's theme, and with its table.
  * @template D
@@ -80,6 +94,7 @@ export function chart(root, spec) {
 
   return (data) => {
     latest = data;
+    tables.set(picture, () => ({ title: spec.label(data), columns: spec.columns, rows: spec.rows(data) }));
     drawPicture();
     drawTable();
   };
