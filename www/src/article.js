@@ -12,6 +12,7 @@ import { biasSource, scoreDifferenceFigure } from "./figures/score-difference.js
 import { trajectoryFigure } from "./figures/trajectory.js";
 import { wienerFigure } from "./figures/wiener.js";
 import { mountTerms } from "./terms.js";
+import { mountFigureTools } from "./figure-tools.js";
 import { trainingSet } from "./training-set.js";
 
 /**
@@ -35,5 +36,6 @@ export function mountArticle(page) {
   emergenceFigure(byId("emergence"), page, emergence);
   phaseFigure(byId("phase"), page, emergence);
   agreementFigure(byId("agreement"), page);
+  mountFigureTools(document, page);
   page.engine.oncrash = () => void training.reload();
 }

@@ -10,6 +10,20 @@ import { make } from "./dom.js";
  * @property {(data: D) => (string | number)[][]} rows body of that table
  */
 
+/** @typedef {{title: string, columns: string[], rows: (string | number)[][]}} Table what a chart shows, in numbers */
+
+/** The table of each chart that has been drawn, by its picture. @type {WeakMap<Element, () => Table>} */
+const tables = new WeakMap();
+
+/**
+ * The tables behind the charts in `root`, in the order of the page.
+ * @param {ParentNode} root
+ * @returns {Table[]}
+ */
+export function tablesIn(root) {
+  return [...root.querySelectorAll(".chart-picture")].flatMap((picture) => tables.get(picture)?.() ?? []);
+}
+
 /**
  * A chart: SVG as wide as its place, redrawn when that changes, in the page's theme, and with its table.
  * @template D
@@ -65,6 +79,7 @@ export function chart(root, spec) {
 
   return (data) => {
     latest = data;
+    tables.set(picture, () => ({ title: spec.label(data), columns: spec.columns, rows: spec.rows(data) }));
     drawPicture();
     drawTable();
   };

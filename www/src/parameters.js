@@ -37,6 +37,10 @@
  *   "emergence.step": number,
  *   "emergence.agreementN": number,
  *   "emergence.seed": number,
+ *   figure: string,
+ *   run: string,
+ *   "run.config": string,
+ *   "run.expect": string,
  * }} Values
  *
  * @typedef {keyof Values} Key
@@ -53,8 +57,11 @@
  *   one of a few numbers in order, shown as a slider
  * @typedef {Common & {type: "range", default: number, min: number, max: number, scale: "linear" | "log"}} Range
  *   any number of an interval; whole numbers when the scale is linear
- * @typedef {Choice | Stops | Range} Parameter
+ * @typedef {Common & {type: "text", default: string, pattern: RegExp}} Text
+ *   words of this form
+ * @typedef {Choice | Stops | Range | Text} Parameter
  */
+import { EXPECT, RUN } from "./permalink.js";
 
 /** The largest seed: Philox takes 32 bits, and so does a readable link. */
 const MAX_SEED = 0xffffffff;
@@ -254,6 +261,35 @@ export const parameters = {
   "emergence.step": range("Training steps", "How long the network has trained.", 800, 1, 10_000_000),
   "emergence.agreementN": range("Training images N", "How many images each of the two networks has seen.", 4096, 1, 1_000_000),
   "emergence.seed": seed("Seed", "Seed of the networks that are trained here.", 1),
+  // What links carry besides settings.
+  figure: /** @type {Text} */ ({
+    type: "text",
+    label: "Figure",
+    help: "Shows this figure alone, for other pages to embed.",
+    default: "",
+    pattern: /^[a-z-]+$/,
+  }),
+  run: /** @type {Text} */ ({
+    type: "text",
+    label: "Run",
+    help: "A run to repeat: experiment, preset, seed and data.",
+    default: "",
+    pattern: RUN,
+  }),
+  "run.config": /** @type {Text} */ ({
+    type: "text",
+    label: "Configuration of the run",
+    help: "What differs from the preset, as JSON.",
+    default: "",
+    pattern: /^\{.{0,4000}\}$/,
+  }),
+  "run.expect": /** @type {Text} */ ({
+    type: "text",
+    label: "Numbers of the run",
+    help: "What came out where the link was made.",
+    default: "",
+    pattern: EXPECT,
+  }),
 };
 
 const keys = /** @type {Key[]} */ (Object.keys(parameters));
@@ -272,6 +308,7 @@ export function defaults() {
 export function parse(key, text) {
   const parameter = parameters[key];
   if (parameter.type === "choice") return parameter.options.find(({ value }) => String(value) === text)?.value;
+  if (parameter.type === "text") return text === "" || parameter.pattern.test(text) ? text : undefined;
   const value = text.trim() === "" ? NaN : Number(text);
   if (parameter.type === "stops") return parameter.stops.find((stop) => stop === value);
   const whole = parameter.scale === "log" || Number.isInteger(value);
@@ -291,13 +328,19 @@ export function fromSearch(search) {
     const value = key && parse(key, text);
     if (!key) problems.push(`This page has no setting called “${name}”.`);
     else if (value === undefined)
-      problems.push(`“${text}” is no value for ${parameters[key].label}; using ${parameters[key].default}.`);
+      problems.push(
+        `“${shortened(text)}” is no value for ${parameters[key].label}; ` +
+          (parameters[key].default === "" ? "it is left out." : `using ${parameters[key].default}.`),
+      );
     else if (value === "own")
       problems.push("The link was made with somebody’s own images, which never leave their machine; using Faces.");
     else Object.assign(values, { [key]: value });
   }
   return { values, problems };
 }
+
+/** @param {string} text */
+const shortened = (text) => (text.length > 40 ? `${text.slice(0, 40)}…` : text);
 
 /**
  * Write the state as a URL's query: only what differs from the default.

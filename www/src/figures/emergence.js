@@ -108,7 +108,7 @@ export function emergenceFigure(root, page, source) {
     settings: () => ({ preset: "quick", data: QUICK_FACES }),
     about: () => "Trains networks of three widths on 32 images, and looks at them as they go.",
     // A run has nothing to show before its first checkpoint.
-    onReport: (report) => source.show(report && plane(report).length > 0 ? report : undefined),
+    onReport: (report, run) => source.show(report && plane(report).length > 0 ? report : undefined, run),
     summary: (report) => {
       const best = peak(standAt(plane(report), { n: 1, width: Infinity, step: 1 }).overTime);
       return `The samples were most like the Gaussian’s after ${count(best.step)} steps: cosine ${fixed(best.cosineGaussian.mean)}.`;

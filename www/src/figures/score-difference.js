@@ -55,7 +55,7 @@ export function scoreDifferenceFigure(root, page, source) {
     seed: "bias.seed",
     settings: () => ({ preset: "quick", data: QUICK_FACES }),
     about: () => "Trains two small networks, on 16 and on 1,024 faces of 12 × 12 pixels, and fits a linear denoiser to each.",
-    onReport: (report) => source.show(report),
+    onReport: (report, run) => source.show(report, run),
     summary(report) {
       const [few, many] = ends(report);
       return (
