@@ -13,7 +13,7 @@ use super::study::{Differences, Member, Point, Study};
 use super::{Detail, Experiment, Preset, Progress};
 use crate::compute::Engine;
 use crate::data::{Shape, Split};
-use crate::denoiser::{GaussianFit, LinearFit};
+use crate::denoiser::{Distill, GaussianFit, LinearFit};
 use crate::error::Result;
 use crate::metrics::Estimate;
 use crate::train;
@@ -149,7 +149,7 @@ impl Experiment for GaussianBias {
             Preset::Faithful => vec![32, 8192],
         };
         let (train, look) = (preset.train(shape), preset.look(seed));
-        let look = Look { distillation_passes: 8, ..look };
+        let look = Look { distillation: Some(Distill::default()), ..look };
         Config { sizes, seed, train, look, axes: 16, paths: 4 }
     }
 

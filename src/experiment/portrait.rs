@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compute::{Buffer, Engine, Loaded, Program, Routine};
 use crate::data::Split;
-use crate::denoiser::{Denoiser, Empirical, Linear, TrainingSets};
+use crate::denoiser::{Denoiser, Distill, Empirical, Linear, TrainingSets};
 use crate::error::{Error, Result};
 use crate::kernels::{Sigma, noise};
 use crate::metrics::{Comparison, Estimate, Linearity, LinearityProbe, Nearest, NearestImages};
@@ -35,9 +35,8 @@ pub struct Look {
     pub sigmas: Vec<f32>,
     /// Images of each kind that are denoised at each level, and pairs for the linearity.
     pub images: usize,
-    /// Passes over the held-out images, each with fresh noise, that distil D_L; 0 if it is not
-    /// looked at.
-    pub distillation_passes: u32,
+    /// How D_L is distilled, if it is looked at.
+    pub distillation: Option<Distill>,
     /// Seed of all noise.
     pub seed: u64,
 }
@@ -55,7 +54,7 @@ impl Default for Look {
             method: Method::Heun,
             sigmas: vec![10.0, 3.0, 1.0, 0.55, 0.4, 0.27, 0.15, 0.05],
             images: 100,
-            distillation_passes: 0,
+            distillation: None,
             seed: 1,
         }
     }
@@ -79,7 +78,7 @@ impl Look {
             samples: self.samples.min(GLANCE),
             images: self.images.min(GLANCE),
             sigmas,
-            distillation_passes: 0,
+            distillation: None,
             ..self.clone()
         }
     }

@@ -15,7 +15,7 @@ use super::portrait::{Lens, Look, Portrait, linear_portraits, score_difference};
 use super::references::{Reference, References};
 use crate::compute::Engine;
 use crate::data::Split;
-use crate::denoiser::{Distillation, Linear, TrainingSets};
+use crate::denoiser::{Distillation, DistilledOn, Linear, TrainingSets};
 use crate::error::{Error, Result};
 use crate::metrics::{Closeness, Estimate, Linearity};
 use crate::train::{Config, Plan, Report, Session, Status};
@@ -70,11 +70,19 @@ impl Study {
         let denoiser = plan.denoiser();
         let mut lens = |look| Lens::place(&mut plan.program, &denoiser, split, &sets, look);
         let (glance, lens) = (lens(&look.glance())?, lens(look)?);
-        let distillation = if look.distillation_passes > 0 {
-            let images = split.held_out().into();
-            Some(Distillation::place(&mut plan.program, &denoiser, &images, look.seed)?)
-        } else {
-            None
+        let distillation = match look.distillation {
+            Some(how) => {
+                let images = match how.images {
+                    DistilledOn::Training => sets.clone(),
+                    DistilledOn::HeldOut => {
+                        let all = vec![0..split.held_out_len(); members.len()];
+                        TrainingSets::new(split.held_out(), split.dim(), all)?
+                    }
+                };
+                let p = &mut plan.program;
+                Some(Distillation::place(p, &denoiser, &images, how, look.seed)?)
+            }
+            None => None,
         };
         let session = plan.load(engine).await?;
         let (engine, split) = (engine.clone(), split.clone());
@@ -150,13 +158,12 @@ impl Study {
         let Some(distillation) = &self.distillation else {
             return Err(Error::bad_input(
                 "Nothing was made ready for distillation",
-                "Ask for at least one pass",
+                "Say in the configuration how to distil",
             ));
         };
         let look = self.lens.look();
         let sigmas = look.all_sigmas()?;
-        let passes = look.distillation_passes;
-        let linear = distillation.fit(&mut self.session.loaded, &sigmas, passes).await?;
+        let linear = distillation.fit(&mut self.session.loaded, &sigmas).await?;
         let Self { engine, split, sets, .. } = self;
         let portraits = linear_portraits(engine, &linear, split, sets, look).await?;
         Ok((linear, portraits))

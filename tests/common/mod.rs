@@ -120,7 +120,8 @@ macro_rules! tests_of {
     };
     (distillation, $run:ident, $engine:expr) => {
         $run! { $engine, distillation:
-        distilling_the_gaussian_returns_it, distillation_leaves_nothing_linear }
+        distilling_a_linear_network_returns_it, distillation_leaves_nothing_linear,
+        distilled_on_its_training_images_the_optimum_is_gaussian }
     };
     (stages, $run:ident, $engine:expr) => {
         $run! { $engine, stages:

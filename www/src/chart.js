@@ -8,6 +8,7 @@ import { make } from "./dom.js";
  * @property {(data: D, width: number) => import("@observablehq/plot").PlotOptions} options
  * @property {string[]} columns head of the table behind the chart
  * @property {(data: D) => (string | number)[][]} rows body of that table
+ * @property {(x: number) => void} [pick] the reader points at this place of the x axis; keys need a slider beside the chart
  */
 
 /** @typedef {{title: string, columns: string[], rows: (string | number)[][]}} Table what a chart shows, in numbers */
@@ -46,6 +47,8 @@ export function chart(root, spec) {
   /** @type {D | undefined} */
   let latest;
   let width = 0;
+  /** @type {ReturnType<typeof plot> | undefined} */
+  let drawn;
 
   const drawPicture = () => {
     if (latest === undefined || width === 0) return;
@@ -61,6 +64,7 @@ export function chart(root, spec) {
     // Its rules stand in our style sheet: the page's content security policy allows no style elements.
     svg.querySelector("style")?.remove();
     picture.replaceChildren(svg);
+    drawn = svg;
   };
   const drawTable = () => {
     if (latest === undefined || !table.open) return;
@@ -70,6 +74,17 @@ export function chart(root, spec) {
   };
 
   table.addEventListener("toggle", drawTable);
+  const { pick } = spec;
+  if (pick) {
+    picture.classList.add("chart-pick");
+    /** @param {PointerEvent} event */
+    const point = ({ buttons, clientX }) => {
+      const x = drawn?.scale("x")?.invert?.(clientX - picture.getBoundingClientRect().left);
+      if (buttons === 1 && x !== undefined) pick(x);
+    };
+    picture.addEventListener("pointerdown", point);
+    picture.addEventListener("pointermove", point);
+  }
   new ResizeObserver(([entry]) => {
     const next = Math.round(entry.contentRect.width);
     if (next === width) return;

@@ -1,5 +1,7 @@
 import "../styles/page.css";
 import "../styles/figures.css";
+import "../styles/hero.css";
+import "../styles/linearity.css";
 import "../styles/terms.css";
 import "../styles/run-panel.css";
 import "../styles/bias.css";

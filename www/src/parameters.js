@@ -6,6 +6,7 @@
  * @typedef {"faces" | "patches" | "fashion" | "mnist" | "own"} DataName
  * @typedef {"auto" | "gpu" | "cpu"} EngineChoice
  * @typedef {"heldOut" | "train"} Split
+ * @typedef {"quick-faces" | "main-faces" | "faithful-faces" | "main-patches" | "main-fashion" | "main-mnist"} RecordedTransition
  *
  * @typedef {{
  *   data: DataName,
@@ -21,6 +22,11 @@
  *   "trajectory.step": number,
  *   "samples.seed": number,
  *   "samples.pick": number,
+ *   "hero.n": number,
+ *   "transition.run": RecordedTransition,
+ *   "transition.n": number,
+ *   "transition.sigma": number,
+ *   "transition.seed": number,
  *   "bias.run": "faithful" | "main",
  *   "bias.split": Split,
  *   "bias.model": "few" | "many",
@@ -62,6 +68,9 @@
  * @typedef {Choice | Stops | Range | Text} Parameter
  */
 import { EXPECT, RUN } from "./permalink.js";
+
+/** Sizes of training sets in the runs of Figure 1. A run need not have all; the nearest one is shown. */
+const SIZES = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
 
 /** The largest seed: Philox takes 32 bits, and so does a readable link. */
 const MAX_SEED = 0xffffffff;
@@ -184,6 +193,44 @@ export const parameters = {
     max: 64,
     scale: "linear",
   }),
+  "hero.n": /** @type {Stops} */ ({
+    type: "stops",
+    label: "Training images N",
+    help: "How many images the network was trained on.",
+    default: 32,
+    stops: SIZES,
+  }),
+  "transition.run": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Run",
+    help: "Which run the figure shows, and which one is trained here.",
+    default: "quick-faces",
+    options: [
+      { value: "quick-faces", label: "Faces, quick" },
+      { value: "main-faces", label: "Faces, MLP" },
+      { value: "faithful-faces", label: "Faces, U-Net" },
+      { value: "main-patches", label: "Patches" },
+      { value: "main-fashion", label: "Fashion" },
+      { value: "main-mnist", label: "MNIST" },
+    ],
+  }),
+  "transition.n": /** @type {Stops} */ ({
+    type: "stops",
+    label: "Training images N",
+    help: "The networks that are shown beside the curves.",
+    default: 16,
+    stops: SIZES,
+  }),
+  "transition.sigma": /** @type {Range} */ ({
+    type: "range",
+    label: "Noise level σ",
+    help: "The noise level at which the linearity is measured.",
+    default: 1,
+    min: 0.002,
+    max: 80,
+    scale: "log",
+  }),
+  "transition.seed": seed("Seed", "Seed of the networks that are trained here.", 1),
   "bias.run": /** @type {Choice} */ ({
     type: "choice",
     label: "Network",
@@ -247,10 +294,10 @@ export const parameters = {
     type: "choice",
     label: "Step size, of the largest that converges",
     help: "Beyond the largest step size the descent overshoots more each time.",
-    default: 0.5,
+    default: 0.1,
     options: [
-      { value: 0.1, label: "a tenth" },
-      { value: 0.5, label: "half" },
+      { value: 0.02, label: "1/50" },
+      { value: 0.1, label: "1/10" },
       { value: 1.02, label: "1.02" },
     ],
   }),
