@@ -18,7 +18,7 @@ use super::table::Tabulate;
 use super::{Asked, file_error, json};
 
 /// How long the experiment runs between two looks at the keyboard.
-const SLICE: Duration = Duration::from_millis(150);
+pub(super) const SLICE: Duration = Duration::from_millis(150);
 
 /// Runs an experiment as the command line asks for it.
 pub(super) fn command<E>(run: &Asked) -> Result<bool>
@@ -68,27 +68,27 @@ pub(super) fn conduct<E: Experiment>(
     let stopped = stop_signal()?;
     block_on(async {
         let mut run = Run::<E>::start(engine, split, config).await?;
-        let bar = bar(E::NAME, engine);
+        let bar = Bar::new(E::NAME, engine);
         loop {
-            let progress = run.advance(SLICE).await?;
-            show(&bar, &progress);
-            if progress.is_done() {
+            let Progress { step, total, seconds_left, .. } = run.advance(SLICE).await?;
+            bar.show(step, total, seconds_left);
+            if step >= total {
                 break;
             }
             if stopped.load(Ordering::Relaxed) {
-                bar.abandon();
+                bar.clear();
                 return Err(Error::new(ErrorKind::Cancelled, "Stopped", ""));
             }
         }
-        bar.set_message("measuring");
+        bar.say("measuring");
         let report = run.report(Detail::Full).await;
-        bar.finish_and_clear();
+        bar.clear();
         report
     })
 }
 
 /// Becomes true when the reader presses Ctrl-C.
-fn stop_signal() -> Result<&'static AtomicBool> {
+pub(super) fn stop_signal() -> Result<&'static AtomicBool> {
     static STOPPED: AtomicBool = AtomicBool::new(false);
     static HANDLER: OnceLock<Result<(), String>> = OnceLock::new();
     let set = || ctrlc::set_handler(|| STOPPED.store(true, Ordering::Relaxed));
@@ -98,19 +98,32 @@ fn stop_signal() -> Result<&'static AtomicBool> {
     }
 }
 
-fn bar(name: &'static str, engine: &Engine) -> ProgressBar {
-    let template = "{prefix} {wide_bar} {pos}/{len} steps  {msg}";
-    let style = ProgressStyle::with_template(template);
-    let bar = ProgressBar::new(1).with_prefix(format!("{name} ({})", engine.name()));
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar
-}
+/// How far it is, and how long it still takes.
+pub(super) struct Bar(ProgressBar);
 
-fn show(bar: &ProgressBar, progress: &Progress) {
-    bar.set_length(u64::from(progress.total));
-    bar.set_position(u64::from(progress.step));
-    if let Some(left) = progress.seconds_left.filter(|left| left.is_finite()) {
-        let left = HumanDuration(Duration::from_secs_f64(left));
-        bar.set_message(format!("{left:#} left"));
+impl Bar {
+    pub(super) fn new(name: &str, engine: &Engine) -> Self {
+        let template = "{prefix} {wide_bar} {pos}/{len} steps  {msg}";
+        let style = ProgressStyle::with_template(template);
+        let bar = ProgressBar::new(1).with_prefix(format!("{name} ({})", engine.name()));
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Self(bar)
+    }
+
+    pub(super) fn show(&self, step: u32, total: u32, seconds_left: Option<f64>) {
+        self.0.set_length(u64::from(total));
+        self.0.set_position(u64::from(step));
+        if let Some(left) = seconds_left.filter(|left| left.is_finite()) {
+            let left = HumanDuration(Duration::from_secs_f64(left));
+            self.0.set_message(format!("{left:#} left"));
+        }
+    }
+
+    pub(super) fn say(&self, message: &'static str) {
+        self.0.set_message(message);
+    }
+
+    pub(super) fn clear(&self) {
+        self.0.finish_and_clear();
     }
 }

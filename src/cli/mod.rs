@@ -3,7 +3,13 @@
 mod claims;
 mod conduct;
 mod data;
+mod metrics;
+mod pictures;
+mod record;
+mod sample;
+mod saved;
 mod table;
+mod train;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,8 +41,16 @@ enum Command {
     Emergence(Asked),
     /// Networks that share no training image, from the same noise
     StrongGeneralization(Asked),
+    /// Train networks and save them
+    Train(train::Train),
+    /// Draw samples from a saved run
+    Sample(sample::Sample),
+    /// Measure the networks of a saved run
+    Metrics(metrics::Metrics),
     /// Tell about a set of images
     Data(Data),
+    /// Record the runs that come with the page
+    Record(record::Record),
     /// Run the experiments and hold them against the claims of the paper
     Reproduce(Reproduce),
 }
@@ -146,7 +160,11 @@ pub(crate) fn main() -> ExitCode {
         Command::GaussianBias(run) => conduct::command::<GaussianBias>(&run),
         Command::Emergence(run) => conduct::command::<Emergence>(&run),
         Command::StrongGeneralization(run) => conduct::command::<StrongGeneralization>(&run),
+        Command::Train(args) => train::command(&args),
+        Command::Sample(args) => sample::command(&args),
+        Command::Metrics(args) => metrics::command(&args),
         Command::Data(args) => data::command(&args),
+        Command::Record(args) => record::command(&args),
         Command::Reproduce(args) => claims::command(&args),
     };
     match held {

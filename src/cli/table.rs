@@ -55,7 +55,7 @@ pub(super) trait Tabulate {
 }
 
 /// Mean and standard error.
-fn estimate(value: &Estimate) -> String {
+pub(super) fn estimate(value: &Estimate) -> String {
     format!("{:.3} ± {:.3}", value.mean, value.standard_error)
 }
 

@@ -178,8 +178,10 @@ impl Experiment for GaussianBias {
         let references = self.references.at(detail).await?;
         let points = self.study.describe(&portraits, references).await?;
         let distilled = match detail {
-            Detail::Glance => None,
-            Detail::Full => Some(self.study.distil().await?),
+            Detail::Full if self.config.look.distillation.is_some() => {
+                Some(self.study.distil().await?)
+            }
+            _ => None,
         };
         let mut biases = Vec::new();
         for (m, (point, trained)) in points.into_iter().zip(&portraits).enumerate() {

@@ -291,6 +291,7 @@ impl Session {
             dim: self.sets.dim(),
             ranges: self.sets.ranges().to_vec(),
             data: self.sets.fingerprint(),
+            recipe: None,
             step: self.step,
             weights: self.loaded.read(weights).await?,
             average: self.loaded.read(average).await?,

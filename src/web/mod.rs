@@ -81,6 +81,11 @@ impl Options<'_> {
             .ok_or_else(|| Error::bad_input(format!("“{name}” is not a whole number"), "").into())
     }
 
+    /// A whole number, if it is there.
+    fn whole_if(self, name: &str) -> JsResult<Option<usize>> {
+        if self.get(name).is_undefined() { Ok(None) } else { self.whole(name).map(Some) }
+    }
+
     /// The seed, which must be there.
     fn seed(self) -> JsResult<u64> {
         seed(self.get("seed").as_f64().unwrap_or(f64::NAN))

@@ -7,7 +7,25 @@ export interface EngineInfo {
   rates: { cpu?: number; gpu?: number };
 }
 
+/** How to read and split a set. */
+export interface ImportOptions {
+  size?: number;
+  colour?: boolean;
+  seed?: number;
+  heldOut?: number;
+}
+
+/** How to make the same images again. */
+export interface Recipe {
+  set: string;
+  size: number;
+  seed: number;
+  count: number;
+  heldOut: number;
+}
+
 export interface DatasetInfo {
+  set: string;
   name: string;
   source: string;
   licence: string;

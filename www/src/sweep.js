@@ -5,7 +5,8 @@ import { nearestStop } from "./run-slider.js";
 /**
  * @typedef {import("./report.js").Point} Point
  * @typedef {import("./report.js").Report<"transition">} Sweep
- * @typedef {{n: number, mean: number, low: number, high: number}} Spread a number over the seeds of one size
+ * @typedef {{mean: number, low: number, high: number}} Spread a number over the seeds of one size
+ * @typedef {Spread & {n: number}} SizeSpread
  */
 
 /** The numbers of Figure 1, and how far a repeated run may lie beyond the recorded seeds. */
@@ -27,17 +28,23 @@ export const networks = ({ findings }, n) => findings.filter((point) => point.n 
 export const levelOf = ({ sigmas }, sigma) => sigmas.indexOf(nearestStop(sigmas, sigma));
 
 /**
- * One number of each network, by size: the mean over the seeds, and the lowest and highest.
+ * The mean of one number over the seeds, and the lowest and highest.
+ * @param {number[]} values
+ * @returns {Spread}
+ */
+export function spread(values) {
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  return { mean, low: Math.min(...values), high: Math.max(...values) };
+}
+
+/**
+ * One number of each network, by size.
  * @param {Sweep} sweep
  * @param {(point: Point) => number} number
- * @returns {Spread[]}
+ * @returns {SizeSpread[]}
  */
 export function curve(sweep, number) {
-  return sizes(sweep).map((n) => {
-    const values = networks(sweep, n).map(number);
-    const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-    return { n, mean, low: Math.min(...values), high: Math.max(...values) };
-  });
+  return sizes(sweep).map((n) => ({ n, ...spread(networks(sweep, n).map(number)) }));
 }
 
 /**

@@ -25,8 +25,8 @@ const sweep = (rows) =>
   );
 
 const recorded = sweep([
-  [16, 1, 0.3, 0.7, 0.78],
-  [16, 2, 0.2, 0.6, 0.8],
+  [16, 1, 0.3, 0.75, 0.78],
+  [16, 2, 0.2, 0.5, 0.8],
   [64, 1, 0.7, 0, 0.96],
   [64, 2, 0.7, 0.02, 0.97],
 ]);
@@ -35,7 +35,7 @@ test("a curve has the mean and the range over the seeds, by size", () => {
   assert.deepEqual(
     curve(recorded, ({ closeness }) => closeness.memorized.mean),
     [
-      { n: 16, mean: 0.65, low: 0.6, high: 0.7 },
+      { n: 16, mean: 0.625, low: 0.5, high: 0.75 },
       { n: 64, mean: 0.01, low: 0, high: 0.02 },
     ],
   );
@@ -54,10 +54,10 @@ test("the transition is where the samples get half as far as held-out images", (
 });
 
 test("a run matches the recorded one within the range of its seeds and a tolerance", () => {
-  assert.equal(compare(sweep([[16, 9, 0.34, 0.75, 0.81]]), recorded, 1)?.matches, true);
+  assert.equal(compare(sweep([[16, 9, 0.34, 0.8, 0.81]]), recorded, 1)?.matches, true);
   const other = compare(sweep([[16, 9, 0.3, 0.1, 0.8]]), recorded, 1);
   assert.equal(other?.matches, false);
-  assert.match(other?.sentence ?? "", /N = 16: memorized share 10\s%? ?.*instead of 65/u);
+  assert.match(other?.sentence ?? "", /most at N = 16: memorized share 10\s%.? instead of 6/u);
   assert.equal(compare(sweep([[32, 9, 0.3, 0.1, 0.8]]), recorded, 1), undefined);
 });
 

@@ -8,7 +8,7 @@ import { count, fixed, percent } from "../format.js";
 import { drawGallery } from "../gallery.js";
 import { provenance, ReportSource, reportFigure } from "../reports.js";
 import { nearestStop } from "../run-slider.js";
-import { curve, levelOf, networks, sizes } from "../sweep.js";
+import { curve, levelOf, networks, sizes, spread } from "../sweep.js";
 
 /** @typedef {import("../sweep.js").Sweep} Sweep */
 
@@ -22,14 +22,15 @@ const NEW = 0.05;
 /** From this cosine on, two sets of samples look the same. */
 const ALIKE = 0.9;
 
-/** What the chart shows, and how. @type {{label: string, colour: string, dash?: string, symbol: "square" | "circle" | "diamond", of: (point: import("../report.js").Point, sweep: Sweep) => number}[]} */
+/** What the chart shows, and how. @type {{label: string, colour: string, dash?: string, symbol: "square" | "circle", hollow?: boolean, of: (point: import("../report.js").Point, sweep: Sweep) => number}[]} */
 const CURVES = [
   { ...DENOISERS.empirical, label: "Copies", symbol: "square", of: ({ closeness }) => closeness.memorized.mean },
   { ...DENOISERS.gaussian, label: "Like the Gaussian’s", symbol: "circle", of: ({ cosineGaussian }) => cosineGaussian.mean },
   {
     ...DENOISERS.trained,
     label: "Linearity",
-    symbol: "diamond",
+    symbol: "square",
+    hollow: true,
     of: ({ linearity }, sweep) => linearity[levelOf(sweep, SIGMA)].cosine.mean,
   },
 ];
@@ -52,7 +53,7 @@ export function heroFigure(root, page) {
       const all = sizes(sweep);
       const n = nearestStop(all, values["hero.n"]);
       const chosen = networks(sweep, n);
-      const [memorized, cosine, linearity] = CURVES.map(({ of }) => chosen.map((point) => of(point, sweep)).reduce((a, b) => a + b) / chosen.length);
+      const [memorized, cosine, linearity] = CURVES.map(({ of }) => spread(chosen.map((point) => of(point, sweep))).mean);
       showSizes(
         all.map((value) => ({ value, label: count(value) })),
         n,
@@ -83,9 +84,9 @@ function say(n, memorized, cosine) {
   const copies = `${memorized === 0 ? "none" : percent(memorized)} of the samples are copies`;
   const alike = `cosine ${fixed(cosine)}`;
   if (memorized >= COPIES) {
-    return `Trained on ${count(n)} images, the network gives them back: ${copies} of a training image.`;
+    return `Trained on ${count(n)} images, the network gives them back: ${copies}.`;
   }
-  if (memorized > NEW) return `Trained on ${count(n)} images, the network is in between: ${copies} of a training image.`;
+  if (memorized > NEW) return `Trained on ${count(n)} images, the network is in between: ${copies}.`;
   if (cosine < ALIKE) return `Trained on ${count(n)} images, the network makes new ones: ${copies}.`;
   return `Trained on ${count(n)} images, the network makes new ones, and they are nearly the Gaussian’s (${alike}).`;
 }
@@ -127,18 +128,25 @@ function heroChart(root, choose) {
           marginRight: 0,
           x: { type: "log", domain: [stops[0], stops[stops.length - 1]], axis: null },
           y: { domain: [0, 1], axis: null },
+          r: { type: "identity" },
           marks: [
             ruleY([0, 0.5, 1], { stroke: "var(--line)" }),
             text([0, 0.5, 1], { y: (y) => y, text: String, frameAnchor: "right", dy: -6, fill: "var(--muted)" }),
             ruleX([n], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
-            ...CURVES.flatMap(({ label, colour, dash, symbol, of }, i) => {
+            ...CURVES.flatMap(({ label, colour, dash, symbol, hollow, of }, i) => {
               const values = curve(sweep, (point) => of(point, sweep));
               const at = { x: "n", y: "mean" };
               return [
                 ruleX(values, { x: "n", y1: "low", y2: "high", stroke: colour, strokeWidth: 1.5 }),
                 line(values, { ...at, stroke: colour, strokeWidth: 2, strokeDasharray: dash }),
-                dot(values, { ...at, symbol, r: 2.5, fill: colour }),
-                dot(values.filter((value) => value.n === n), { ...at, symbol, r: 5.5, fill: colour, stroke: "var(--paper)", strokeWidth: 1.5 }),
+                dot(values, {
+                  ...at,
+                  symbol,
+                  r: (value) => (value.n === n ? 5 : 2.5),
+                  fill: hollow ? "var(--paper)" : colour,
+                  stroke: colour,
+                  strokeWidth: 1.75,
+                }),
                 // The curves lie apart where the training set is small.
                 text(values.slice(0, 1), { ...at, text: () => label, textAnchor: "start", dx: 10, dy: i === 1 ? 14 : -10 }),
               ];

@@ -11,11 +11,11 @@ import { labelPlaces } from "../labels.js";
 import { provenance, ReportSource, reportFigure } from "../reports.js";
 import { runPanel } from "../run-panel.js";
 import { nearestStop } from "../run-slider.js";
-import { compare, curve, curves, levelOf, networks, sizes, transitionSentence } from "../sweep.js";
+import { compare, curve, curves, levelOf, networks, sizes, spread, transitionSentence } from "../sweep.js";
 
 /**
  * @typedef {import("../sweep.js").Sweep} Sweep
- * @typedef {import("../sweep.js").Spread} Spread
+ * @typedef {import("../sweep.js").SizeSpread} SizeSpread
  * @typedef {import("../report.js").Point} Point
  * @typedef {import("../report.js").Linearity} Linearity
  *
@@ -23,8 +23,8 @@ import { compare, curve, curves, levelOf, networks, sizes, transitionSentence } 
  * @property {Sweep} recorded
  * @property {Sweep | undefined} live what is trained here, once there is something to see
  * @property {Sweep} sweep the one of the two that the text is about
- * @property {number} n
- * @property {number} sigma
+ * @property {number} n one of the recorded sizes
+ * @property {number} sigma one of the recorded noise levels
  *
  * @typedef {object} Reference a line to compare with
  * @property {string} label
@@ -33,19 +33,21 @@ import { compare, curve, curves, levelOf, networks, sizes, transitionSentence } 
  * @property {(point: Point, level: number) => number} of
  */
 
-/** Margins of the charts, which the slider below them shares (linearity.css). */
-const MARGINS = { marginLeft: 44, marginRight: 72 };
-const HEIGHT = 148;
+/** Left and right of the charts; the sliders below them leave as much (linearity.css). */
+const [LEFT, RIGHT] = [44, 72];
+const [HEIGHT, TOP, BOTTOM] = [148, 26, 8];
+const frame = { height: HEIGHT, marginTop: TOP, marginBottom: BOTTOM, marginLeft: LEFT, marginRight: RIGHT };
+
 /** A noise level at which a denoiser that knows more than the covariance shows it. */
 const DETAIL_SIGMA = 0.27;
 
 const HELD_OUT = { label: "Held out", colour: "var(--d-data)", dash: "1 3" };
 
-/** @type {{name: "gl" | "memorized" | "linearity", title: string, format: (value: number) => string, references: Reference[]}[]} */
+/** @type {{name: "gl" | "memorized" | "linearity", heading: string, format: (value: number) => string, references: Reference[]}[]} */
 const PANELS = [
   {
     name: "gl",
-    title: "GL score: distance to the nearest training image",
+    heading: "GL score: distance to the nearest training image",
     format: (value) => fixed(value, 3),
     references: [
       // By definition: a copy is at distance 0 from the training set, and D_M makes nothing else.
@@ -56,13 +58,13 @@ const PANELS = [
   },
   {
     name: "memorized",
-    title: "Copies among the samples",
+    heading: "Copies among the samples",
     format: percent,
     references: [{ ...DENOISERS.gaussian, of: ({ closenessGaussian }) => closenessGaussian.memorized.mean }],
   },
   {
     name: "linearity",
-    title: "Linearity",
+    heading: "Linearity",
     format: (value) => fixed(value, 3),
     references: [
       { ...DENOISERS.gaussian, of: ({ linearityGaussian }, level) => linearityGaussian[level].cosine.mean },
@@ -87,7 +89,7 @@ export function transitionFigure(root, page) {
     if (!recorded) return undefined;
     const sweep = live ?? recorded;
     const { "transition.n": n, "transition.sigma": sigma } = store.values;
-    return { recorded, live, sweep, n: nearestStop(sizes(sweep), n), sigma: nearestStop(sweep.sigmas, sigma) };
+    return { recorded, live, sweep, n: nearestStop(sizes(recorded), n), sigma: nearestStop(recorded.sigmas, sigma) };
   };
   /** Draws what there is. @param {(view: View) => void} draw */
   const withView = (draw) => () => {
@@ -96,20 +98,20 @@ export function transitionFigure(root, page) {
   };
 
   /** @param {number} x */
-  const pickSize = (x) => recorded && store.set({ "transition.n": nearestStop(sizes(live ?? recorded), x) });
+  const pickSize = (x) => recorded && store.set({ "transition.n": nearestStop(sizes(recorded), x) });
   /** @param {number} x */
-  const pickSigma = (x) => recorded && store.set({ "transition.sigma": nearestStop((live ?? recorded).sigmas, x) });
+  const pickSigma = (x) => recorded && store.set({ "transition.sigma": nearestStop(recorded.sigmas, x) });
   const showSizes = axisSlider(element(root, "n"), store, "transition.n");
   const showSigmas = axisSlider(element(root, "sigma"), store, "transition.sigma");
   const redraw = inFrames([
     withView((now) => {
       drawPoint(root, page, now);
       showSizes(
-        sizes(now.sweep).map((n) => ({ value: n, label: count(n), note: epochs(networks(now.sweep, n)[0].epochs) })),
+        sizes(now.recorded).map((n) => ({ value: n, label: count(n), note: epochs(networks(now.recorded, n)[0].epochs) })),
         now.n,
       );
       showSigmas(
-        now.sweep.sigmas.toSorted((a, b) => a - b).map((value) => ({ value, label: significant(value) })),
+        now.recorded.sigmas.toSorted((a, b) => a - b).map((value) => ({ value, label: significant(value) })),
         now.sigma,
       );
     }),
@@ -165,13 +167,14 @@ function plan({ config, record, seconds }) {
  * @param {import("../figure.js").Page} page
  * @param {View} view
  */
-function drawPoint(root, page, { sweep, n }) {
-  const [first] = networks(sweep, n);
-  drawGallery(root, sweep.shape, first.gallery);
+function drawPoint(root, page, { recorded, live, n }) {
+  const here = live && networks(live, n)[0];
+  const point = here ?? networks(recorded, n)[0];
+  drawGallery(root, recorded.shape, point.gallery);
   page.live.set({
     "transition.n": count(n),
-    "transition.epochs": epochs(first.epochs),
-    "transition.shown": sweep.record ? `recorded, seed ${first.seed}` : `here, seed ${first.seed}, step ${count(first.step)}`,
+    "transition.epochs": epochs(point.epochs),
+    "transition.shown": `${here ? "trained here" : "recorded"}, seed ${point.seed}, step ${count(point.step)}`,
   });
 }
 
@@ -191,7 +194,7 @@ function tell({ live }, { sweep, sigma }) {
   };
   const cosine = ends(({ cosineGaussian }) => cosineGaussian.mean);
   const times = ends((point) => point.epochs);
-  const [empirical] = ends(({ linearityEmpirical }) => linearityEmpirical[level].cosine.mean);
+  const [, empirical] = ends(({ linearityEmpirical }) => linearityEmpirical[level].cosine.mean);
   const [, gaussian] = ends(({ linearityGaussian }) => linearityGaussian[level].cosine.mean);
   const [, error] = ends(({ errorHeldOut }) => errorHeldOut[detail].mean);
   const [, errorGaussian] = ends((point) => point.errorGaussian[detail].mean);
@@ -202,7 +205,7 @@ function tell({ live }, { sweep, sigma }) {
     "transition.memorized.last": percent(memorized[last].mean),
     "transition.linearity.first": fixed(linearity[0].mean),
     "transition.linearity.last": fixed(linearity[last].mean, 3),
-    "transition.linearityEmpirical.first": fixed(empirical),
+    "transition.linearityEmpirical.last": fixed(empirical),
     "transition.linearityGaussian.last": fixed(gaussian, 3),
     "transition.cosine.first": fixed(cosine[0]),
     "transition.cosine.last": fixed(cosine[1]),
@@ -211,6 +214,10 @@ function tell({ live }, { sweep, sigma }) {
     "transition.error.trained": fixed(error, 3),
     "transition.error.gaussian": fixed(errorGaussian, 3),
     "transition.error.sigma": significant(sweep.sigmas[detail]),
+    "transition.age":
+      error < errorGaussian
+        ? "So it has learnt more than the mean and the covariance, and yet its samples resemble the Gaussian’s."
+        : "So this one has only just come to what the mean and the covariance tell; the U-Net above has gone further.",
     "transition.sigma": significant(sigma),
     "transition.seeds": count(networks(sweep, gl[0].n).length),
     "transition.networks": describe(sweep),
@@ -221,9 +228,8 @@ function tell({ live }, { sweep, sigma }) {
   const tested = (holds) => (sweep.final ? holds : undefined);
   live.claim("transition.copies", tested(memorized[0].mean >= 0.3 && memorized[last].mean <= 0.03));
   live.claim("transition.linear", tested(linearity[last].mean - linearity[0].mean >= 0.05));
-  live.claim("transition.between", tested(Math.abs(linearity[last].mean - gaussian) <= 0.03 && empirical < linearity[0].mean));
+  live.claim("transition.between", tested(gaussian - linearity[last].mean <= 0.03 && linearity[last].mean - empirical >= 0.05));
   live.claim("transition.alike", tested(cosine[1] >= 0.9 && cosine[1] - cosine[0] >= 0.1));
-  live.claim("transition.better", tested(error < errorGaussian));
 }
 
 /** What was trained, in a few words. @param {Sweep} sweep */
@@ -239,7 +245,10 @@ function describe({ config, data, shape }) {
  * @param {typeof PANELS[number]} panel
  * @param {(n: number) => void} pick
  */
-function panelChart(root, { name, title, format, references }, pick) {
+function panelChart(root, { name, heading, format, references }, pick) {
+  /** What is trained here; a glance has few noise levels. @param {View} view */
+  const ownValues = ({ live, sigma }) =>
+    live && (name !== "linearity" || live.sigmas.includes(sigma)) ? curves(live, sigma)[name] : undefined;
   /** @param {View} view */
   const lines = ({ recorded, sigma }) => {
     const level = levelOf(recorded, sigma);
@@ -251,12 +260,12 @@ function panelChart(root, { name, title, format, references }, pick) {
       label({ sweep, sigma }) {
         const values = curves(sweep, sigma)[name];
         const last = values[values.length - 1];
-        return `${title}: from ${format(values[0].mean)} at N = ${count(values[0].n)} to ${format(last.mean)} at N = ${count(last.n)}`;
+        return `${heading}: from ${format(values[0].mean)} at N = ${count(values[0].n)} to ${format(last.mean)} at N = ${count(last.n)}`;
       },
       columns: ["Training images", "Epochs", "Trained", "lowest", "highest", ...references.map(({ label }) => label), "Trained here"],
       rows(view) {
-        const { recorded, live, sigma } = view;
-        const own = live && curves(live, sigma)[name];
+        const { recorded, sigma } = view;
+        const own = ownValues(view);
         const others = lines(view);
         return curves(recorded, sigma)[name].map(({ n, mean, low, high }, i) => {
           const here = own?.find((value) => value.n === n);
@@ -270,16 +279,15 @@ function panelChart(root, { name, title, format, references }, pick) {
       },
       pick,
       options(view) {
-        const { recorded, live, n, sigma } = view;
+        const { recorded, n, sigma } = view;
         const values = curves(recorded, sigma)[name];
-        const own = live && curves(live, sigma)[name];
+        const own = ownValues(view);
         const others = lines(view);
         const all = [...values, ...(own ?? []), ...others.flatMap((other) => other.values)];
         // The linearity is never far from 1, and its scale begins where its lowest value is.
         const floor = name === "linearity" ? Math.floor(10 * Math.min(...all.map(({ low }) => low), 0.9)) / 10 : 0;
         const domain = /** @type {const} */ ([floor, 1]);
         const ticks = [floor, (floor + 1) / 2, 1];
-        const [top, bottom] = [26, 8];
         const ends = [
           ...others.map(({ label, values: list }) => ({ label, value: list[list.length - 1].mean })),
           { label: own ? "Recorded" : DENOISERS.trained.label, value: values[values.length - 1].mean },
@@ -288,33 +296,16 @@ function panelChart(root, { name, title, format, references }, pick) {
         const places = labelPlaces(
           ends.map(({ value }) => value),
           domain,
-          HEIGHT - top - bottom,
+          HEIGHT - TOP - BOTTOM,
         );
         const { colour } = DENOISERS.trained;
         return {
-          height: HEIGHT,
-          marginTop: top,
-          marginBottom: bottom,
-          ...MARGINS,
+          ...frame,
           x: { type: "log", domain: [values[0].n, values[values.length - 1].n], axis: null },
           y: { domain, axis: null },
           marks: [
-            ruleY(ticks, { stroke: "var(--line)" }),
-            text(ticks, {
-              y: (y) => y,
-              text: (y) => (name === "memorized" ? percent(y) : significant(y)),
-              frameAnchor: "left",
-              textAnchor: "end",
-              dx: -12,
-              fill: "var(--muted)",
-            }),
-            text([name === "linearity" ? `${title} at σ = ${significant(sigma)}` : title], {
-              text: (label) => label,
-              frameAnchor: "top-left",
-              dx: -MARGINS.marginLeft,
-              dy: -22,
-              className: "chart-title",
-            }),
+            ...axis(ticks, (y) => (name === "memorized" ? percent(y) : significant(y))),
+            title(name === "linearity" ? `${heading} at σ = ${significant(sigma)}` : heading),
             ruleX([n], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
             ...others.map(({ values: list, colour: stroke, dash }) =>
               line(list, { x: "n", y: "mean", stroke, strokeWidth: 1.5, strokeDasharray: dash }),
@@ -330,8 +321,22 @@ function panelChart(root, { name, title, format, references }, pick) {
 }
 
 /**
+ * A value axis: a line across the chart for each tick.
+ * @param {number[]} ticks
+ * @param {(value: number) => string} format
+ */
+const axis = (ticks, format) => [
+  ruleY(ticks, { stroke: "var(--line)" }),
+  text(ticks, { y: (y) => y, text: format, frameAnchor: "left", textAnchor: "end", dx: -12, fill: "var(--muted)" }),
+];
+
+/** @param {string} heading */
+const title = (heading) =>
+  text([heading], { text: (words) => words, frameAnchor: "top-left", dx: -LEFT, dy: 4 - TOP, className: "chart-title" });
+
+/**
  * A curve with its bars and points, the chosen one large.
- * @param {Spread[]} values
+ * @param {SizeSpread[]} values
  * @param {number} n
  * @param {{colour: string, faint: boolean}} style
  */
@@ -354,82 +359,83 @@ function series(values, n, { colour, faint }) {
 }
 
 /**
- * The linearity of the chosen network at every noise level.
+ * The linearity of the chosen networks at every noise level.
  * @param {HTMLElement} root
  * @param {(sigma: number) => void} pick
  */
 function levelsChart(root, pick) {
+  /**
+   * @param {Sweep} sweep
+   * @param {number} n
+   * @param {(point: Point) => Linearity[]} of
+   */
+  const levels = (sweep, n, of) =>
+    sweep.sigmas
+      .map((sigma, level) => ({ sigma, ...spread(networks(sweep, n).map((point) => of(point)[level].cosine.mean)) }))
+      .sort((a, b) => a.sigma - b.sigma);
   /** @param {View} view */
-  const lines = ({ sweep, n }) => {
-    const chosen = networks(sweep, n);
-    /** @param {(point: Point) => Linearity[]} of */
-    const values = (of) =>
-      sweep.sigmas.map((sigma, i) => {
-        const all = chosen.map((point) => of(point)[i].cosine.mean);
-        return { sigma, mean: all.reduce((a, b) => a + b) / all.length, low: Math.min(...all), high: Math.max(...all) };
-      });
+  const lines = ({ recorded, live, n }) => {
+    const own = live && networks(live, n).length > 0;
     return [
-      { ...DENOISERS.empirical, values: values((point) => point.linearityEmpirical) },
-      { ...DENOISERS.gaussian, values: values((point) => point.linearityGaussian) },
-      { ...DENOISERS.trained, values: values((point) => point.linearity) },
+      { ...DENOISERS.empirical, faint: false, values: levels(recorded, n, (point) => point.linearityEmpirical) },
+      { ...DENOISERS.gaussian, faint: false, values: levels(recorded, n, (point) => point.linearityGaussian) },
+      {
+        ...DENOISERS.trained,
+        ...(own ? { label: "Recorded" } : {}),
+        faint: own,
+        values: levels(recorded, n, (point) => point.linearity),
+      },
+      ...(own ? [{ ...DENOISERS.trained, label: "Here", faint: false, values: levels(live, n, (point) => point.linearity) }] : []),
     ];
   };
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<View>} */ ({
       label(view) {
-        const parts = lines(view).map(({ label, values }) => `${label} ${fixed(Math.min(...values.map(({ mean }) => mean)))}`);
-        return `Linearity over the noise level at N = ${count(view.n)}; lowest: ${parts.join(", ")}`;
+        const lowest = lines(view).map(({ label, values }) => `${label} ${fixed(Math.min(...values.map(({ mean }) => mean)))}`);
+        return `Linearity over the noise level at N = ${count(view.n)}; lowest: ${lowest.join(", ")}`;
       },
-      columns: ["σ", "Empirical", "Gaussian", "Trained", "lowest", "highest"],
+      columns: ["σ", "Empirical", "Gaussian", "Trained", "lowest", "highest", "Trained here"],
       rows(view) {
-        const [empirical, gaussian, trained] = lines(view).map(({ values }) => values);
+        const [empirical, gaussian, trained, own] = lines(view).map(({ values }) => values);
         return trained.map(({ sigma, mean, low, high }, i) => [
           significant(sigma),
           ...[empirical[i].mean, gaussian[i].mean, mean, low, high].map((value) => fixed(value, 3)),
+          fixed(own?.find((value) => value.sigma === sigma)?.mean ?? NaN, 3),
         ]);
       },
       pick,
       options(view) {
         const all = lines(view);
-        const sigmas = view.sweep.sigmas;
-        const floor = Math.floor(10 * Math.min(0.9, ...all.flatMap(({ values }) => values.map(({ low }) => low)))) / 10;
-        const domain = /** @type {const} */ ([floor, 1]);
-        const [height, top, bottom] = [HEIGHT, 26, 8];
-        const ends = all.map(({ label, values }) => ({ label, value: values.reduce((a, b) => (b.sigma > a.sigma ? b : a)).mean }));
+        const lowest = Math.min(0.9, ...all.flatMap(({ values }) => values.map(({ low }) => low)));
+        const domain = /** @type {const} */ ([Math.floor(10 * lowest) / 10, 1]);
+        const ends = all.map(({ label, values }) => ({ label, ...values[values.length - 1] }));
         const places = labelPlaces(
-          ends.map(({ value }) => value),
+          ends.map(({ mean }) => mean),
           domain,
-          height - top - bottom,
+          HEIGHT - TOP - BOTTOM,
         );
-        const ticks = [floor, 1];
+        const sigmas = view.recorded.sigmas;
         return {
-          height,
-          marginTop: top,
-          marginBottom: bottom,
-          ...MARGINS,
+          ...frame,
           x: { type: "log", domain: [Math.min(...sigmas), Math.max(...sigmas)], axis: null },
           y: { domain, axis: null },
           marks: [
-            ruleY(ticks, { stroke: "var(--line)" }),
-            text(ticks, { y: (y) => y, text: String, frameAnchor: "left", textAnchor: "end", dx: -12, fill: "var(--muted)" }),
-            text(["Linearity over the noise level σ"], {
-              text: (label) => label,
-              frameAnchor: "top-left",
-              dx: -MARGINS.marginLeft,
-              dy: -22,
-              className: "chart-title",
-            }),
+            ...axis([...domain], String),
+            title("Linearity over the noise level σ"),
             ruleX([view.sigma], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
-            ...all.flatMap(({ values, colour, dash }) => [
-              ruleX(values, { x: "sigma", y1: "low", y2: "high", stroke: colour, strokeWidth: 1.5 }),
-              line(values, { x: "sigma", y: "mean", stroke: colour, strokeWidth: 2, strokeDasharray: dash }),
-              dot(
-                values.filter(({ sigma }) => sigma === view.sigma),
-                { x: "sigma", y: "mean", symbol: "square", r: 4, fill: colour, stroke: "var(--paper)" },
-              ),
-            ]),
-            text(ends, { x: () => Math.max(...sigmas), y: (_, i) => places[i], text: "label", textAnchor: "start", dx: 8 }),
+            ...all.flatMap(({ values, colour, dash, faint }) => {
+              const strokeOpacity = faint ? 0.4 : 1;
+              return [
+                ruleX(values, { x: "sigma", y1: "low", y2: "high", stroke: colour, strokeWidth: 1.5, strokeOpacity }),
+                line(values, { x: "sigma", y: "mean", stroke: colour, strokeWidth: 2, strokeDasharray: dash, strokeOpacity }),
+                dot(
+                  values.filter(({ sigma }) => sigma === view.sigma),
+                  { x: "sigma", y: "mean", symbol: "square", r: 4, fill: colour, stroke: "var(--paper)", fillOpacity: strokeOpacity },
+                ),
+              ];
+            }),
+            text(ends, { x: "sigma", y: (_, i) => places[i], text: "label", textAnchor: "start", dx: 8 }),
           ],
         };
       },
