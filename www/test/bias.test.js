@@ -1,16 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ends, schedule } from "../src/bias.js";
+import { ends } from "../src/bias.js";
 import { labelPlace } from "../src/labels.js";
 import { memorizedColour, memorizedInk } from "../src/memorized.js";
 import { nearestStop } from "../src/run-slider.js";
-
-test("the sampler's noise levels are the paper's", () => {
-  const sigmas = schedule({ samplerSteps: 10, sigmaMin: 0.002, sigmaMax: 80 });
-  const paper = [80, 42.415, 21.109, 9.723, 4.066, 1.502, 0.47, 0.1166, 0.0204, 0.002];
-  assert.equal(sigmas.length, 10);
-  sigmas.forEach((sigma, i) => assert.ok(Math.abs(sigma / paper[i] - 1) < 0.005, `${sigma}, ${paper[i]}`));
-});
 
 test("a report's networks are told apart by their training sets, in any order", () => {
   const report = /** @type {import("../src/report.js").Report<"gaussian-bias">} */ (

@@ -1,5 +1,5 @@
 /** Figure III.2: the ways of D_θ, D_L, D_G and D_M from the same noise, step by step. */
-import { ends, schedule } from "../bias.js";
+import { ends } from "../bias.js";
 import { canvas, element, make } from "../dom.js";
 import { count, fixed, significant } from "../format.js";
 import { drawPicture, pictureCount } from "../images.js";
@@ -50,7 +50,7 @@ export function pathsFigure(root, page, source) {
     reads: ["bias.model", "bias.sample", "bias.step"],
     draw(report, values) {
       const model = ends(report)[values["bias.model"] === "few" ? 0 : 1];
-      const sigmas = schedule(report.config.look);
+      const { sigmas } = model.paths[0];
       layOut(sigmas.length);
       const step = Math.min(values["bias.step"], sigmas.length) - 1;
       showSteps(

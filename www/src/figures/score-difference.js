@@ -83,6 +83,7 @@ export function scoreDifferenceFigure(root, page, source) {
       "bias.sigma": significant(sigma),
       "bias.few.memorized": percent(few.closeness.memorized.mean),
       "bias.many.memorized": percent(many.closeness.memorized.mean),
+      "bias.many.linearGaussian": estimate(many.differenceLinearGaussian?.heldOut[at]),
       "bias.few.train.empirical": estimate(differences(few, "empirical")?.train[at]),
       "bias.few.train.gaussian": estimate(differences(few, "gaussian")?.train[at]),
       "bias.many.error": fixed(many.errorHeldOut[at].mean, 3),
