@@ -14,7 +14,7 @@ import { count, duration, sentence, significant } from "./format.js";
  * @typedef {"preparing" | "running" | "paused" | "done" | "failed" | "cancelled"} State
  * @typedef {{step: number, total: number, secondsLeft: number | null, stepsPerSecond: number | null, workers: number}} Progress
  * @typedef {EventTarget & {
- *   id: string, state: State, progress: Progress, report: Report | undefined, failure: Failure | undefined,
+ *   id: string, options: RunOptions, state: State, progress: Progress, report: Report | undefined, failure: Failure | undefined,
  *   engine: "cpu" | "gpu" | undefined,
  *   pause(): void, resume(): void, step(): void, cancel(): void,
  * }} Run
