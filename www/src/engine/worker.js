@@ -3,7 +3,7 @@
  * It answers calls one at a time, in the order in which they came, and keeps the last engine, data set and fit,
  * because neighbouring calls are nearly always about the same ones.
  */
-import init, { Dataset, Engine, Exact, wienerDescent } from "../../pkg/hidden_gaussian.js";
+import init, { Engine, Exact, wienerDescent } from "../../pkg/hidden_gaussian.js";
 import { DATA_SETS } from "../data.js";
 import { importFiles, makeDataset } from "./import.js";
 import { toFailure } from "./protocol.js";
@@ -18,6 +18,7 @@ import { post, serve } from "./serve.js";
  * @typedef {import("./protocol.js").EngineChoice} EngineChoice
  * @typedef {import("./protocol.js").Failure} Failure
  * @typedef {import("./protocol.js").DataName} DataName
+ * @typedef {import("../../pkg/hidden_gaussian.js").Dataset} Dataset
  */
 
 /** How many of the heaviest training images the page shows. */
@@ -183,7 +184,7 @@ const handlers = {
   },
 
   async wiener(options) {
-    faces ??= Dataset.faces({ size: WIENER_SIZE, count: DATA_SETS.faces.pool, seed: 0 });
+    faces ??= await makeDataset({ set: "faces", size: WIENER_SIZE, count: DATA_SETS.faces.pool, seed: 0 });
     const { rows, goal, ...numbers } = wienerDescent(faces, options);
     const scale = goal.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0);
     const show = (/** @type {Float32Array} */ weights) => signedPictures(faces, weights, scale);
