@@ -13,6 +13,7 @@ mod cpu {
     common::tests_of!(closed_forms, browser, Engine::Cpu);
     common::tests_of!(distillation, browser, Engine::Cpu);
     common::tests_of!(experiments, browser, Engine::Cpu);
+    common::tests_of!(self_check, browser, Engine::Cpu);
     common::tests_of!(training, browser, Engine::Cpu);
 }
 
@@ -21,6 +22,7 @@ mod gpu {
     use common::browser;
     common::tests_of!(closed_forms, browser, common::gpu().await);
     common::tests_of!(distillation, browser, common::gpu().await);
+    common::tests_of!(self_check, browser, common::gpu().await);
     common::tests_of!(stages, browser, common::gpu().await);
     common::tests_of!(experiments, browser, common::gpu().await);
     common::tests_of!(training, browser, common::gpu().await);

@@ -8,6 +8,7 @@ pub mod distillation;
 pub mod experiments;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod gradients;
+pub mod self_check;
 pub mod stages;
 pub mod training;
 pub mod training_stages;
@@ -127,6 +128,9 @@ macro_rules! tests_of {
     (experiments, $run:ident, $engine:expr) => {
         $run! { $engine, experiments:
         a_restored_experiment_goes_on, a_glance_is_a_small_report, an_experiment_changes_engines }
+    };
+    (self_check, $run:ident, $engine:expr) => {
+        $run! { $engine, self_check: every_check_holds }
     };
     (stages, $run:ident, $engine:expr) => {
         $run! { $engine, stages:
