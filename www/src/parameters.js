@@ -313,10 +313,10 @@ export const parameters = {
     type: "choice",
     label: "Step size, of the largest that converges",
     help: "Beyond the largest step size the descent overshoots more each time.",
-    default: 0.5,
+    default: 0.1,
     options: [
-      { value: 0.1, label: "a tenth" },
-      { value: 0.5, label: "half" },
+      { value: 0.02, label: "1/50" },
+      { value: 0.1, label: "1/10" },
       { value: 1.02, label: "1.02" },
     ],
   }),

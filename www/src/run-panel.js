@@ -14,7 +14,7 @@ import { count, duration, sentence, significant } from "./format.js";
  * @typedef {"preparing" | "running" | "paused" | "done" | "failed" | "cancelled"} State
  * @typedef {{step: number, total: number, secondsLeft: number | null, stepsPerSecond: number | null, workers: number}} Progress
  * @typedef {EventTarget & {
- *   id: string, state: State, progress: Progress, report: Report | undefined, failure: Failure | undefined,
+ *   id: string, options: RunOptions, state: State, progress: Progress, report: Report | undefined, failure: Failure | undefined,
  *   engine: "cpu" | "gpu" | undefined,
  *   pause(): void, resume(): void, step(): void, cancel(): void,
  * }} Run
@@ -34,7 +34,7 @@ import { count, duration, sentence, significant } from "./format.js";
 
 /**
  * @param {HTMLElement} place
- * @param {import("./figure.js").Page & {runner: Runner}} page
+ * @param {import("./figure.js").Page} page
  * @param {PanelOptions} options
  */
 export function runPanel(place, page, { experiment, label = "Train it here", seed, settings, about, onReport, summary }) {
