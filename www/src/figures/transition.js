@@ -4,6 +4,7 @@ import { axisSlider } from "../axis-slider.js";
 import { chart } from "../chart.js";
 import { DENOISERS } from "../denoisers.js";
 import { element } from "../dom.js";
+import { showReport } from "../figure-tools.js";
 import { count, duration, fixed, percent, significant } from "../format.js";
 import { inFrames } from "../frames.js";
 import { drawGallery } from "../gallery.js";
@@ -124,15 +125,17 @@ export function transitionFigure(root, page) {
     experiment: "transition",
     seed: "transition.seed",
     settings() {
-      if (!recorded) throw { kind: "BadInput", message: "The recorded run is not there yet", hint: "Try again in a moment." };
+      if (!recorded) return undefined;
       const { "transition.run": run, "transition.seed": seed } = store.values;
       const preset = /** @type {import("../report.js").Preset} */ (run.split("-")[0]);
       // The recorded run once more, from one seed.
       return { preset, data: recorded.data, config: { ...recorded.config, seeds: [seed] } };
     },
     about: () => (recorded ? plan(recorded) : ""),
-    onReport(report) {
+    onReport(report, run) {
       live = report;
+      if (report) showReport(root, report, run);
+      else if (recorded) showReport(root, recorded);
       redraw();
     },
     summary: (report) =>
