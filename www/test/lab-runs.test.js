@@ -33,7 +33,7 @@ test("only what was changed goes into the configuration", () => {
 });
 
 test("a network of another kind than the preset's comes whole", () => {
-  const unet = labOptions({ ...defaults(), "lab.network": "unet", "lab.depth": "3" });
+  const unet = /** @type {any} */ (labOptions({ ...defaults(), "lab.network": "unet", "lab.depth": "3" }));
   assert.deepEqual(unet.config.train.architecture, {
     kind: "unet",
     width: 16,
@@ -41,7 +41,9 @@ test("a network of another kind than the preset's comes whole", () => {
     norm: "none",
     shape: { height: 16, width: 16, channels: 1 },
   });
-  const mlp = labOptions({ ...defaults(), "lab.preset": "faithful", "lab.network": "mlp", "lab.data": "mnist" });
+  const mlp = /** @type {any} */ (
+    labOptions({ ...defaults(), "lab.preset": "faithful", "lab.network": "mlp", "lab.data": "mnist" })
+  );
   assert.deepEqual(mlp.config.train.architecture, { kind: "mlp", width: 192, depth: 2 });
   assert.equal(mlp.data.size, 14);
   assert.equal(labOptions({ ...defaults(), "lab.network": "mlp" }).config, undefined);
