@@ -34,7 +34,7 @@ import { count, duration, sentence, significant } from "./format.js";
 
 /**
  * @param {HTMLElement} place
- * @param {import("./figure.js").Page & {runner: Runner}} page
+ * @param {import("./figure.js").Page} page
  * @param {PanelOptions} options
  */
 export function runPanel(place, page, { experiment, label = "Train it here", seed, settings, about, onReport, summary }) {

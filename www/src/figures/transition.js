@@ -75,7 +75,7 @@ const PANELS = [
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page & {runner: import("../run-panel.js").Runner}} page
+ * @param {import("../figure.js").Page} page
  */
 export function transitionFigure(root, page) {
   const { store } = page;
@@ -125,8 +125,10 @@ export function transitionFigure(root, page) {
     seed: "transition.seed",
     settings() {
       if (!recorded) throw { kind: "BadInput", message: "The recorded run is not there yet", hint: "Try again in a moment." };
-      const [preset] = store.values["transition.run"].split("-");
-      return { preset: /** @type {import("../report.js").Preset} */ (preset), data: recorded.data };
+      const { "transition.run": run, "transition.seed": seed } = store.values;
+      const preset = /** @type {import("../report.js").Preset} */ (run.split("-")[0]);
+      // The recorded run once more, from one seed.
+      return { preset, data: recorded.data, config: { ...recorded.config, seeds: [seed] } };
     },
     about: () => (recorded ? plan(recorded) : ""),
     onReport(report) {
