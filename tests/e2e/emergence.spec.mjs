@@ -2,9 +2,11 @@
 
 import assert from "node:assert/strict";
 import { siteTest } from "./harness.mjs";
-import { contrast, live, number, open, ready } from "./page.mjs";
+import { contrast, live, number, open, ready, violations } from "./page.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
+
+const FIGURES = ["score-difference", "paths", "alignment", "wiener", "emergence", "phase", "agreement"];
 
 /** @param {Page} page @param {string} name @param {string} before */
 const changed = (page, name, before) =>
@@ -117,10 +119,26 @@ for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
         }).observe({ type: "layout-shift", buffered: true });
       });
       await open(page);
-      for (const id of ["score-difference", "paths", "alignment", "wiener", "emergence", "phase", "agreement"])
-        await ready(page, id);
+      for (const id of FIGURES) await ready(page, id);
       const shift = await page.evaluate(() => /** @type {any} */ (globalThis).shift);
       assert.ok(shift < 0.02, `${shift}`);
     },
   );
+}
+
+for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
+  for (const width of [390, 1280]) {
+    siteTest(
+      `sections III and IV: axe finds nothing and nothing sticks out, ${colorScheme}, ${width} px`,
+      { webgpu: [false], context: { colorScheme, viewport: { width, height: 844 } } },
+      async (page) => {
+        await open(page);
+        for (const id of FIGURES) await ready(page, id);
+        await page.locator("#phase .chart-table summary").click();
+        assert.deepEqual(await violations(page), []);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        assert.ok(wide <= width, `${wide} px wide`);
+      },
+    );
+  }
 }

@@ -281,7 +281,7 @@ export const parameters = {
     ],
   }),
   "bias.sample": range("Sample", "Which starting noise.", 1, 1, 64),
-  "bias.step": range("Step", "The step that is shown large.", 7, 1, 64),
+  "bias.step": range("Step", "The step that is shown large.", 9, 1, 64),
   "bias.sigma": /** @type {Range} */ ({
     type: "range",
     label: "Noise level σ",
