@@ -184,7 +184,7 @@ const handlers = {
   },
 
   async wiener(options) {
-    faces ??= Dataset.faces({ size: WIENER_SIZE, count: DATA_SETS.faces.pool, seed: 0 });
+    faces ??= await makeDataset({ set: "faces", size: WIENER_SIZE, count: DATA_SETS.faces.pool, seed: 0 });
     const { rows, goal, ...numbers } = wienerDescent(faces, options);
     const scale = goal.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0);
     const show = (/** @type {Float32Array} */ weights) => signedPictures(faces, weights, scale);
