@@ -254,7 +254,7 @@ export const parameters = {
     type: "choice",
     label: "Network",
     help: "Which recorded run the figures of this section show.",
-    default: "faithful",
+    default: "main",
     options: [
       { value: "faithful", label: "U-Net, 16 × 16" },
       { value: "main", label: "MLP, 12 × 12" },
