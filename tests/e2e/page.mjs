@@ -1,10 +1,17 @@
 // What the specs of the page share: waiting for figures, reading numbers, dropping files.
 
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { crc32 } from "node:zlib";
 import { siteUrl } from "./harness.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
+
+const axe = await readFile(
+  createRequire(new URL("../../www/package.json", import.meta.url)).resolve("axe-core/axe.min.js"),
+  "utf8",
+);
 
 /**
  * Open the page and wait for its first picture.
@@ -78,6 +85,22 @@ export function contrast(page, part) {
     );
     const grey = data.filter((_, i) => i % 4 === 0);
     return Math.max(...grey) - Math.min(...grey);
+  });
+}
+
+/**
+ * What axe finds wrong with what is on the page now.
+ * @param {Page} page
+ * @returns {Promise<string[]>}
+ */
+export async function violations(page) {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    // @ts-expect-error: axe was put there just now.
+    const result = await axe.run(document, { resultTypes: ["violations"] });
+    return result.violations.map(
+      (/** @type {any} */ { id, nodes }) => `${id}: ${nodes.map((/** @type {any} */ n) => n.target).join(" | ")}`,
+    );
   });
 }
 
