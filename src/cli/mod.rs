@@ -1,5 +1,6 @@
 //! The command line: arguments in, tables and files out.
 
+mod check;
 mod claims;
 mod conduct;
 mod data;
@@ -51,6 +52,8 @@ enum Command {
     Data(Data),
     /// Record the runs that come with the page
     Record(record::Record),
+    /// Check that this machine computes what it should
+    Check(check::Check),
     /// Run the experiments and hold them against the claims of the paper
     Reproduce(Reproduce),
 }
@@ -165,6 +168,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Metrics(args) => metrics::command(&args),
         Command::Data(args) => data::command(&args),
         Command::Record(args) => record::command(&args),
+        Command::Check(args) => check::command(&args),
         Command::Reproduce(args) => claims::command(&args),
     };
     match held {

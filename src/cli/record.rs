@@ -196,14 +196,21 @@ impl Session<'_> {
     }
 }
 
-/// The runs in `folder`.
+/// The runs in `folder`: which they are, and how they were made.
 fn index(folder: &Path) -> Vec<Value> {
     let entry = |recording: &Recording| {
         let Recording { experiment, preset, data, title, .. } = recording;
-        let bytes = fs::metadata(folder.join(recording.file())).ok()?.len();
+        let text = fs::read(folder.join(recording.file())).ok()?;
+        let report: Value = serde_json::from_slice(&text).ok()?;
+        let seeds = match &report["config"]["seeds"] {
+            Value::Null => json!([report["config"]["seed"]]),
+            seeds => seeds.clone(),
+        };
         Some(json!({
             "file": recording.file(), "experiment": experiment, "preset": preset, "data": data,
-            "title": title, "bytes": bytes,
+            "title": title, "bytes": text.len(), "seconds": report["seconds"],
+            "engine": report["engine"], "version": report["version"], "seeds": seeds,
+            "record": report["record"],
         }))
     };
     RECORDINGS.iter().filter_map(entry).collect()

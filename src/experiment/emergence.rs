@@ -41,7 +41,7 @@ pub struct Config {
 }
 
 /// One network at one moment.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sitting {
     /// Its architecture.

@@ -1,6 +1,7 @@
 //! Images as reports hold them: bytes to show, as base64.
 
-use serde::{Serialize, Serializer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::portrait::Portrait;
 use crate::data::{Split, Standardization};
@@ -41,6 +42,13 @@ impl Serialize for Images {
     }
 }
 
+impl<'de> Deserialize<'de> for Images {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        from_base64(&text).map(Self).ok_or_else(|| D::Error::custom("Images are not base64"))
+    }
+}
+
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 fn base64(bytes: &[u8]) -> String {
@@ -56,8 +64,23 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let (groups, rest) = text.as_bytes().as_chunks::<4>();
+    let mut bytes = Vec::with_capacity(groups.len() * 3);
+    for group in groups {
+        let padding = group.iter().rev().take_while(|&&c| c == b'=').count();
+        let digits = group.get(..4 - padding)?;
+        let value = |word: u32, c: &u8| {
+            Some(word << 6 | DIGITS.iter().position(|digit| digit == c)? as u32)
+        };
+        let word = digits.iter().try_fold(0, value)? << (6 * padding);
+        bytes.extend_from_slice(word.to_be_bytes().get(1..4_usize.checked_sub(padding)?)?);
+    }
+    rest.is_empty().then_some(bytes)
+}
+
 /// Some samples of a network, to look at. Row by row they began with the same noise.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gallery {
     /// Samples of D_θ.
     pub samples: Images,
@@ -108,8 +131,14 @@ mod tests {
             [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
         for (bytes, text) in examples {
             assert_eq!(base64(bytes.as_bytes()), text);
+            assert_eq!(from_base64(text).as_deref(), Some(bytes.as_bytes()));
         }
-        assert_eq!(base64(&[255, 254, 253, 0]), "//79AA==");
+        let bytes: Vec<u8> = (0..=255).collect();
+        assert_eq!(base64(&bytes[252..]), "/P3+/w==");
+        assert_eq!(from_base64(&base64(&bytes)), Some(bytes));
+        for damaged in ["Zg=", "Zg", "Z===", "====", "Zm9v=", "Z!=="] {
+            assert_eq!(from_base64(damaged), None, "{damaged}");
+        }
     }
 
     #[test]

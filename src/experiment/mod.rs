@@ -7,6 +7,7 @@
 //! | [`gaussian_bias`] | 2 | which of D_L, D_G and D_M is a network close to? |
 //! | [`emergence`] | 3 | do small or young networks find the Gaussian structure, too? |
 //! | [`strong_generalization`] | | do networks that share no training image make the same images? |
+//! | [`wiener`] | | does a linear denoiser learn D_G (Theorem 1)? |
 //!
 //! They are built of a [`study`], which trains an ensemble, [`portrait`]s, all that is shown of a
 //! denoiser, and [`references`], the exact denoisers beside it. A [`run`] makes reports of them.
@@ -21,6 +22,7 @@ pub mod run;
 pub mod strong_generalization;
 pub mod study;
 pub mod transition;
+pub mod wiener;
 
 use std::time::Duration;
 

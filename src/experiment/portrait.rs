@@ -6,6 +6,7 @@ use std::sync::Arc;
 use nalgebra::DMatrix;
 use serde::{Deserialize, Serialize};
 
+use crate::compute::breath::breathe;
 use crate::compute::{Buffer, Engine, Loaded, Program, Routine};
 use crate::data::Split;
 use crate::denoiser::{Denoiser, Distill, Empirical, Linear, TrainingSets};
@@ -233,7 +234,7 @@ impl Sampling {
     /// Portraits that show nothing but samples yet.
     async fn take(&self, loaded: &mut Loaded) -> Result<Vec<Portrait>> {
         let members = loaded.program().members();
-        loaded.run(self.routine, 1)?;
+        loaded.run_breathing(self.routine, 1).await?;
         let samples = by_member(loaded.read(self.trajectory.end()).await?, members);
         let mut paths = vec![Vec::new(); members];
         for buffer in &self.trajectory.denoised {
@@ -336,7 +337,7 @@ impl Lens {
         let mut portraits = self.sampling.take(loaded).await?;
         for &sigma in &self.look.sigmas {
             loaded.upload(self.sigma, &[sigma])?;
-            loaded.run(self.denoise, 1)?;
+            loaded.run_breathing(self.denoise, 1).await?;
             for (part, batch) in self.batches.iter().enumerate() {
                 let denoised = by_member(loaded.read(batch.denoised).await?, members);
                 for (m, (portrait, images)) in portraits.iter_mut().zip(denoised).enumerate() {
@@ -407,6 +408,7 @@ pub async fn linear_portraits(
                     x.iter().map(|&v| v as f32).collect::<Vec<_>>()
                 });
                 denoised.push(images.collect(), &clean, dim);
+                breathe().await;
             }
         }
     }

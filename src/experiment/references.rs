@@ -7,6 +7,7 @@ use super::Detail;
 use super::portrait::{Look, Portrait, portraits};
 use super::study::Member;
 use crate::compute::Engine;
+use crate::compute::breath::breathe;
 use crate::data::Split;
 use crate::denoiser::{Empirical, Gaussian, GaussianFit, TrainingSets};
 use crate::error::{Error, Result};
@@ -94,7 +95,14 @@ impl References {
         let Self { engine, split, sets, .. } = self;
         let fits = match self.fits.take() {
             Some(fits) => fits,
-            None => Gaussian::fit(sets)?,
+            None => {
+                let mut fits = Vec::new();
+                for member in 0..sets.ranges().len() {
+                    fits.push(GaussianFit::new(sets.images(member), sets.dim())?.into());
+                    breathe().await;
+                }
+                Gaussian::new(fits, sets.dim())
+            }
         };
         let fits = &*self.fits.insert(fits);
         let images = split.held_out();

@@ -49,8 +49,9 @@ pub struct Study {
     lens: Lens,
     glance: Lens,
     distillation: Option<Distillation>,
-    /// Steps that fill a slice of time, as far as is known.
-    pace: u32,
+    /// Steps of the last slice, and how long each took.
+    last: u32,
+    step_seconds: Option<f64>,
 }
 
 impl Study {
@@ -86,7 +87,18 @@ impl Study {
         };
         let session = plan.load(engine).await?;
         let (engine, split) = (engine.clone(), split.clone());
-        Ok(Self { engine, split, sets, session, lens, glance, distillation, pace: 1 })
+        let (last, step_seconds) = (1, None);
+        Ok(Self {
+            engine,
+            split,
+            sets,
+            session,
+            lens,
+            glance,
+            distillation,
+            last,
+            step_seconds,
+        })
     }
 
     /// Trains for about `slice`, and tells how it goes. Does nothing once all steps are done.
@@ -97,14 +109,15 @@ impl Study {
     /// The same, but not beyond step `until`.
     pub async fn advance_to(&mut self, until: u32, slice: Duration) -> Result<Report> {
         let start = Instant::now();
-        let count = self.pace.min(until.saturating_sub(self.session.steps_done()));
-        let done = self.session.step(count)?;
+        let left = until.saturating_sub(self.session.steps_done());
+        let fitting = self.step_seconds.map_or(1.0, |each| slice.as_secs_f64() / each);
+        // Doubling at most keeps one wrong measurement from causing a long slice.
+        let count = (fitting as u32).clamp(1, self.last.saturating_mul(2)).min(left);
+        let done = self.session.step_breathing(count).await?;
         let report = self.session.report().await?;
-        let elapsed = start.elapsed().as_secs_f64().max(1e-4);
-        if done == self.pace {
-            // Doubling at most keeps one slow measurement from causing a long slice.
-            let fitting = f64::from(done) * slice.as_secs_f64() / elapsed;
-            self.pace = (fitting as u32).clamp(1, self.pace.saturating_mul(2));
+        if done > 0 {
+            self.step_seconds = Some(start.elapsed().as_secs_f64().max(1e-4) / f64::from(done));
+            self.last = done;
         }
         Ok(report)
     }
@@ -226,7 +239,7 @@ impl Study {
 }
 
 /// Score differences (eq. 6) at each noise level.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Differences {
     /// On held-out images.
@@ -247,7 +260,7 @@ impl Differences {
 }
 
 /// One network at one moment, in numbers. Lists run over the noise levels of the [`Look`].
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Point {
     /// What it was trained on.

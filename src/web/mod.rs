@@ -6,6 +6,8 @@
 mod dataset;
 mod engine;
 mod exact;
+mod self_check;
+mod wiener;
 
 use std::time::Duration;
 
@@ -123,6 +125,10 @@ fn set(object: &Object, name: &str, value: &JsValue) {
 
 fn floats(values: &[f32]) -> JsValue {
     js_sys::Float32Array::from(values).into()
+}
+
+fn doubles(values: &[f64]) -> JsValue {
+    js_sys::Float64Array::from(values).into()
 }
 
 fn whole(values: &[u32]) -> JsValue {

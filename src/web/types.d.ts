@@ -79,6 +79,41 @@ export interface Samples {
   heldOutGl: number;
 }
 
+/** A number over time, as it happened and as the theorem says. */
+export interface Curve {
+  measured: Float64Array<ArrayBuffer>;
+  theory: Float64Array<ArrayBuffer>;
+}
+
+/** Theorem 1: gradient descent on a linear denoiser ends at the Wiener filter. Lists run over `steps`. */
+export interface WienerDescent {
+  /** The step size, and the one beyond which descent diverges. */
+  rate: number;
+  limit: number;
+  /** 1, 2, 4, …; fewer than asked for where the numbers overflow. */
+  steps: Uint32Array<ArrayBuffer>;
+  /** ‖W_t − W_G‖ / ‖W_G‖. */
+  distance: Curve;
+  /** ‖b_t − b_G‖ / ‖μ‖. */
+  bias: Float64Array<ArrayBuffer>;
+  /** The same along some principal axes, counted from 1. */
+  directions: { axis: number; variance: number; error: Curve }[];
+  /** Pixels whose rows of W are shown. */
+  pixels: Uint32Array<ArrayBuffer>;
+  /** For each step, these rows of W_t one after the other, each an image; and those of W_G. */
+  rows: Float32Array<ArrayBuffer>[];
+  goal: Float32Array<ArrayBuffer>;
+}
+
+/** One check of this machine: it holds if its largest error is within the tolerance. */
+export interface Check {
+  name: string;
+  about: string;
+  error: number;
+  tolerance: number;
+  holds: boolean;
+}
+
 /** Thrown by every call that fails. */
 export interface ComputeError extends Error {
   kind: "NoAdapter" | "DeviceLost" | "Gpu" | "LimitExceeded" | "Timeout" | "BadInput" | "Cancelled";

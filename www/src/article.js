@@ -14,7 +14,11 @@ import { trajectoryFigure } from "./figures/trajectory.js";
 import { transitionFigure } from "./figures/transition.js";
 import { wienerFigure } from "./figures/wiener.js";
 import { mountTerms } from "./terms.js";
+import { labFigure } from "./figures/lab.js";
 import { mountFigureTools } from "./figure-tools.js";
+import { linkedRun } from "./linked-run.js";
+import { limitsSection } from "./limits.js";
+import { notesSection } from "./notes.js";
 import { trainingSet } from "./training-set.js";
 
 /**
@@ -27,7 +31,8 @@ export function mountArticle(page) {
   heroFigure(byId("hero"), page);
   denoiseFigure(byId("denoise"), page);
   errorsFigure(byId("errors"), page);
-  const training = trainingSet(byId("training-set"), byId("drop-notice"), page);
+  const lab = labFigure(byId("lab"), page);
+  const training = trainingSet(byId("training-set"), byId("drop-notice"), page, lab.open);
   trajectoryFigure(byId("trajectory"), page);
   samplesFigure(byId("samples"), page);
   transitionFigure(byId("transition"), page);
@@ -40,6 +45,9 @@ export function mountArticle(page) {
   emergenceFigure(byId("emergence"), page, emergence);
   phaseFigure(byId("phase"), page, emergence);
   agreementFigure(byId("agreement"), page);
+  linkedRun(byId("linked-run"), page, lab.start);
+  limitsSection(byId("limits-section"), page);
+  notesSection(byId("notes-section"), page);
   mountFigureTools(document, page);
   page.engine.oncrash = () => void training.reload();
 }

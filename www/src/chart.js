@@ -8,7 +8,8 @@ import { make } from "./dom.js";
  * @property {(data: D, width: number) => import("@observablehq/plot").PlotOptions} options
  * @property {string[]} columns head of the table behind the chart
  * @property {(data: D) => (string | number)[][]} rows body of that table
- * @property {(x: number) => void} [pick] the reader points at this place of the x axis; keys need a slider beside the chart
+ * @property {(x: any, y: any) => void} [pick] the reader points at this place of the axes, or at these bands; keys need a
+ *   slider beside the chart
  */
 
 /** @typedef {{title: string, columns: string[], rows: (string | number)[][]}} Table what a chart shows, in numbers */
@@ -78,9 +79,10 @@ export function chart(root, spec) {
   if (pick) {
     picture.classList.add("chart-pick");
     /** @param {PointerEvent} event */
-    const point = ({ buttons, clientX }) => {
-      const x = drawn?.scale("x")?.invert?.(clientX - picture.getBoundingClientRect().left);
-      if (buttons === 1 && x !== undefined) pick(x);
+    const point = ({ buttons, clientX, clientY }) => {
+      const { left, top } = picture.getBoundingClientRect();
+      const x = valueAt(drawn?.scale("x"), clientX - left);
+      if (buttons === 1 && x !== undefined) pick(x, valueAt(drawn?.scale("y"), clientY - top));
     };
     picture.addEventListener("pointerdown", point);
     picture.addEventListener("pointermove", point);
@@ -98,4 +100,15 @@ export function chart(root, spec) {
     drawPicture();
     drawTable();
   };
+}
+
+/**
+ * The value of a scale at a pixel; of a scale of bands, the one that the pixel lies in.
+ * @param {import("@observablehq/plot").Scale | undefined} scale
+ * @param {number} pixel
+ */
+function valueAt(scale, pixel) {
+  if (!scale || scale.invert) return scale?.invert?.(pixel);
+  const { bandwidth = 0 } = scale;
+  return [...(scale.domain ?? [])].find((value) => pixel >= scale.apply(value) && pixel < scale.apply(value) + bandwidth);
 }

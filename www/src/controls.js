@@ -129,7 +129,7 @@ function textField(key, parameter, store) {
   const input = make("input", { type: "text", id, title: parameter.help, autocomplete: "off", spellcheck: false });
   input.addEventListener("change", () => {
     const text = input.value.trim().replaceAll(/[\s,;]+/g, " ");
-    const fits = parameter.pattern.test(text);
+    const fits = text === "" || parameter.pattern.test(text);
     input.setAttribute("aria-invalid", String(!fits));
     if (fits) store.set({ [key]: text });
   });

@@ -6,7 +6,7 @@ import { figureSvg, rasterize } from "./figure-svg.js";
 import { showFailure } from "./figure.js";
 import { count } from "./format.js";
 import { toLink } from "./permalink.js";
-import { save, toCsv } from "./save.js";
+import { copy, save, toCsv } from "./save.js";
 
 /**
  * @typedef {import("./report.js").Report} Report
@@ -100,13 +100,6 @@ function tools(figure, page) {
     button("Embed", `copy the code that shows ${title} on another page`, () => copy(embedCode(page.store, name, title)), "Code copied"),
   );
   return make("div", { className: "figure-tools-place" }, row, errors);
-}
-
-/** @param {string} text */
-async function copy(text) {
-  await navigator.clipboard.writeText(text).catch(() => {
-    throw { kind: "Refused", message: "The browser did not allow copying", hint: `Copy it from here: ${text}` };
-  });
 }
 
 /**

@@ -33,3 +33,25 @@ export function labelPlaces(values, [low, high], height) {
 const bottom = ({ members, middle }, gap) => middle - ((members.length - 1) / 2) * gap;
 /** @param {{members: number[], middle: number}} block @param {number} gap */
 const top = ({ members, middle }, gap) => middle + ((members.length - 1) / 2) * gap;
+
+/**
+ * Where a curve's label has room: at the point furthest from the other curves, on the side where they are not.
+ * @param {number[]} curve
+ * @param {number[][]} rivals
+ * @param {number} room that a label needs, in units of the curve
+ */
+export function labelPlace(curve, rivals, room) {
+  let best = { at: 1, above: true, score: -Infinity };
+  for (let at = 1; at < curve.length - 1; at++) {
+    for (const above of [true, false]) {
+      const [low, high] = above ? [curve[at], curve[at] + room] : [curve[at] - room, curve[at]];
+      // The label’s band must be free of the neighbours, and above the axis; then distance decides.
+      const gaps = rivals.flatMap((rival) =>
+        [at - 1, at, at + 1].map((i) => Math.max(low - rival[i], rival[i] - high)),
+      );
+      const score = Math.min(room, low, ...gaps) + 1e-3 * Math.min(...gaps, 1);
+      if (score > best.score) best = { at, above, score };
+    }
+  }
+  return best;
+}

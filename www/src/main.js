@@ -6,6 +6,7 @@ import "../styles/terms.css";
 import "../styles/run-panel.css";
 import "../styles/bias.css";
 import "../styles/emergence.css";
+import "../styles/lab.css";
 import "../styles/tools.css";
 import { byId, part } from "./dom.js";
 import { mountEmbed } from "./embed.js";

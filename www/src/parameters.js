@@ -43,6 +43,22 @@
  *   "emergence.step": number,
  *   "emergence.agreementN": number,
  *   "emergence.seed": number,
+ *   "lab.measure": "gl" | "memorized" | "linearity" | "cosine",
+ *   "lab.n": number,
+ *   "lab.preset": import("./report.js").Preset,
+ *   "lab.data": DataName,
+ *   "lab.network": "preset" | "mlp" | "unet",
+ *   "lab.sizes": string,
+ *   "lab.size": string,
+ *   "lab.width": string,
+ *   "lab.depth": string,
+ *   "lab.steps": string,
+ *   "lab.batch": string,
+ *   "lab.rate": string,
+ *   "lab.sampler": string,
+ *   "lab.samples": string,
+ *   "lab.seeds": string,
+ *   "lab.seed": number,
  *   figure: string,
  *   run: string,
  *   "run.config": string,
@@ -88,6 +104,9 @@ const seed = (label, help, start) => ({
 
 /** @type {(label: string, help: string, start: number, min: number, max: number) => Range} */
 const range = (label, help, start, min, max) => ({ type: "range", label, help, default: start, min, max, scale: "linear" });
+
+/** Something to type; left empty, it is as the preset has it. @type {(label: string, help: string, pattern: RegExp) => Text} */
+const field = (label, help, pattern) => ({ type: "text", label, help, default: "", pattern });
 
 /** @satisfies {Record<Key, Parameter>} */
 export const parameters = {
@@ -294,10 +313,10 @@ export const parameters = {
     type: "choice",
     label: "Step size, of the largest that converges",
     help: "Beyond the largest step size the descent overshoots more each time.",
-    default: 0.5,
+    default: 0.1,
     options: [
-      { value: 0.1, label: "a tenth" },
-      { value: 0.5, label: "half" },
+      { value: 0.02, label: "1/50" },
+      { value: 0.1, label: "1/10" },
       { value: 1.02, label: "1.02" },
     ],
   }),
@@ -308,6 +327,71 @@ export const parameters = {
   "emergence.step": range("Training steps", "How long the network has trained.", 800, 1, 10_000_000),
   "emergence.agreementN": range("Training images N", "How many images each of the two networks has seen.", 4096, 1, 1_000_000),
   "emergence.seed": seed("Seed", "Seed of the networks that are trained here.", 1),
+  "lab.measure": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Compare by",
+    help: "What the chart shows of each run.",
+    default: "gl",
+    options: [
+      { value: "gl", label: "GL score" },
+      { value: "memorized", label: "Copies" },
+      { value: "linearity", label: "Linearity" },
+      { value: "cosine", label: "Cosine with Gaussian" },
+    ],
+  }),
+  "lab.n": /** @type {Stops} */ ({
+    type: "stops",
+    label: "Samples at N",
+    help: "The training-set size whose samples are shown.",
+    default: 32,
+    stops: SIZES,
+  }),
+  "lab.preset": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Start from",
+    help: "Where fields that are left empty take their value.",
+    default: "quick",
+    options: [
+      { value: "quick", label: "Quick" },
+      { value: "main", label: "Main" },
+      { value: "faithful", label: "Faithful" },
+    ],
+  }),
+  "lab.data": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Data",
+    help: "What the networks are trained on.",
+    default: "faces",
+    options: [
+      { value: "faces", label: "Faces" },
+      { value: "patches", label: "Patches" },
+      { value: "fashion", label: "Fashion" },
+      { value: "mnist", label: "MNIST" },
+      { value: "own", label: "Your own" },
+    ],
+  }),
+  "lab.network": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Network",
+    help: "An MLP looks at all pixels at once, a U-Net at neighbourhoods.",
+    default: "preset",
+    options: [
+      { value: "preset", label: "As the preset" },
+      { value: "mlp", label: "MLP" },
+      { value: "unet", label: "U-Net" },
+    ],
+  }),
+  "lab.sizes": field("Training images N", "Sizes of the training sets, one network each.", /^\d{1,5}( \d{1,5}){0,15}$/),
+  "lab.size": field("Pixels a side", "Side of an image; a U-Net needs a multiple of 4.", /^(8|12|14|16|20|24|28|32)$/),
+  "lab.width": field("Width", "Hidden units of an MLP, or channels of a U-Net.", /^[1-9]\d{0,3}$/),
+  "lab.depth": field("Depth", "Blocks of an MLP, or resolutions of a U-Net.", /^[1-8]$/),
+  "lab.steps": field("Steps", "How long each network is trained.", /^[1-9]\d{0,5}$/),
+  "lab.batch": field("Batch", "Images in a training step.", /^[1-9]\d{0,3}$/),
+  "lab.rate": field("Learning rate", "The highest learning rate of the schedule.", /^(0?\.\d{1,8}|[1-9](\.\d)?e-[1-9])$/),
+  "lab.sampler": field("Sampler steps", "Heun steps from noise to image.", /^([2-9]|[1-9]\d)$/),
+  "lab.samples": field("Samples", "How many samples are drawn to measure.", /^[1-9]\d{0,3}$/),
+  "lab.seeds": field("Seeds", "How many networks are trained at each size, from different seeds.", /^[1-8]$/),
+  "lab.seed": seed("Seed", "All random numbers of the run follow from it.", 1),
   // What links carry besides settings.
   figure: /** @type {Text} */ ({
     type: "text",

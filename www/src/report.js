@@ -35,15 +35,19 @@
  * @property {Estimate[]} errorGaussian
  * @property {Gallery} gallery
  *
- * @typedef {{denoiser: "trained" | "linear" | "gaussian" | "empirical", denoised: string[], samples: string, nearest: string}} Path
+ * @typedef {{denoiser: "trained" | "linear" | "gaussian" | "empirical", sigmas: number[], denoised: string[], samples: string, nearest: string}} Path
+ *   `denoised`: one list of images for each of the sampler’s noise levels
  * @typedef {{sigma: number, matrix: number[][], overlap: number}} Alignment
  * @typedef {object} OfLinear what needs D_L; all null in a glance
- * @property {Differences | null} differenceLinear
+ * @property {Differences | null} differenceLinear to D_θ
+ * @property {Differences | null} differenceLinearGaussian
+ * @property {Differences | null} differenceLinearEmpirical
  * @property {Estimate | null} cosineLinear
  * @property {Estimate | null} cosineLinearGaussian
  * @property {Alignment[] | null} alignment
- * @property {{sigma: number, linear: string, gaussian: string}[] | null} weights
- * @typedef {Point & OfLinear & {paths: Path[], axes: string}} Bias
+ * @property {{sigma: number, pixels: [number, number][], linear: string, gaussian: string}[] | null} weights some rows of W_σ, and
+ *   the pixels that they make
+ * @typedef {Point & OfLinear & {differenceGaussianEmpirical: Differences, paths: Path[], axes: string}} Bias
  *
  * @typedef {Point & {architecture: Record<string, unknown>, parameters: number}} Sitting
  * @typedef {{n: number, cosine: Estimate, cosineOtherNoise: Estimate, closeness: [Closeness, Closeness], galleries: [Gallery, Gallery]}} Agreement

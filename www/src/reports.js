@@ -2,6 +2,7 @@
 import { make } from "./dom.js";
 import { toFailure } from "./engine/protocol.js";
 import { NEAR, showFailure } from "./figure.js";
+import { showReport } from "./figure-tools.js";
 import { duration } from "./format.js";
 import { loadRun } from "./runs.js";
 
@@ -22,6 +23,8 @@ export class ReportSource {
   #live;
   #store;
   #name;
+  /** The live run on the screen. @type {import("./run-panel.js").Run | undefined} */
+  run;
 
   /**
    * @param {import("./store.js").Store} store
@@ -39,9 +42,14 @@ export class ReportSource {
     return this.#live ?? loadRun(this.#name(this.#store.values));
   }
 
-  /** Show what a run found; undefined brings the recorded run back. @param {import("./report.js").Report<E> | undefined} report */
-  show(report) {
+  /**
+   * Show what a run found; undefined brings the recorded run back.
+   * @param {import("./report.js").Report<E> | undefined} report
+   * @param {import("./run-panel.js").Run} [run] that it came from
+   */
+  show(report, run) {
     this.#live = report;
+    this.run = report && run;
     for (const listener of this.#listeners) listener();
   }
 
@@ -82,6 +90,7 @@ export function reportFigure(root, page, source, { reads, draw }) {
       if (wish !== wishes) return;
       errors.hidden = true;
       draw(report, page.store.values);
+      showReport(root, report, source.run);
       root.setAttribute("data-ready", "");
     } catch (thrown) {
       if (wish !== wishes) return;

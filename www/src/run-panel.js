@@ -7,21 +7,10 @@ import { count, duration, sentence, significant } from "./format.js";
 /**
  * @typedef {import("./report.js").Report} Report
  * @typedef {import("./report.js").ExperimentName} ExperimentName
- * @typedef {import("./report.js").Preset} Preset
- * @typedef {import("./report.js").DataRecipe} DataRecipe
- * @typedef {import("./engine/protocol.js").Failure} Failure
- *
- * @typedef {"preparing" | "running" | "paused" | "done" | "failed" | "cancelled"} State
- * @typedef {{step: number, total: number, secondsLeft: number | null, stepsPerSecond: number | null, workers: number}} Progress
- * @typedef {EventTarget & {
- *   id: string, options: RunOptions, state: State, progress: Progress,
- *   report: Report | undefined, failure: Failure | undefined, notice: string | undefined,
- *   engine: "cpu" | "gpu" | undefined,
- *   pause(): void, resume(): void, step(): void, cancel(): void,
- * }} Run
- * @typedef {{experiment: ExperimentName, preset: Preset, data: DataRecipe, seed: number, config?: object}} RunOptions
- * @typedef {{id: string, options: RunOptions, state: string, progress: {step: number, total: number}}} SavedRun
- * @typedef {{start(options: RunOptions): Run, saved(): Promise<SavedRun[]>, resumeSaved(id: string): Promise<Run>}} Runner
+ * @typedef {import("./engine/protocol.js").RunOptions} RunOptions
+ * @typedef {import("./engine/runner.js").Run} Run
+ * @typedef {import("./engine/runner.js").Runner} Runner
+ * @typedef {import("./engine/runner.js").SavedRun} SavedRun
  *
  * @typedef {object} PanelOptions
  * @property {ExperimentName} experiment

@@ -24,6 +24,22 @@ export function loadRun(name) {
   return report;
 }
 
+/**
+ * @typedef {object} IndexEntry a recorded run, without its findings
+ * @property {string} file
+ * @property {import("./report.js").ExperimentName} experiment
+ * @property {import("./report.js").Preset} preset
+ * @property {string} data
+ * @property {string} title
+ * @property {number} bytes
+ * @property {number} seconds
+ * @property {string} version
+ * @property {NonNullable<Report["record"]>} record
+ */
+
+/** What recorded runs there are. @returns {Promise<IndexEntry[]>} */
+export const loadIndex = () => /** @type {Promise<any>} */ (loadRun("index"));
+
 /** @param {string} name */
 async function fetchRun(name) {
   const response = await fetch(new URL(`runs/${name}.json`, document.baseURI)).catch(() => undefined);

@@ -1,4 +1,4 @@
-/** Files that leave the page: how they are written and named. */
+/** What leaves the page: files and copied text. */
 
 /** @typedef {import("./chart.js").Table} Table */
 
@@ -13,6 +13,16 @@ export function save(name, contents) {
   link.click();
   // The download reads the address after the click returns.
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+/**
+ * Put text on the clipboard.
+ * @param {string} text
+ */
+export async function copy(text) {
+  await navigator.clipboard.writeText(text).catch(() => {
+    throw { kind: "Refused", message: "The browser did not allow copying", hint: `Copy it from here: ${text}` };
+  });
 }
 
 /**

@@ -51,3 +51,13 @@ export function atTheEnd({ findings: { overWidth } }, n) {
   const last = Math.max(...ofSize.map(({ step }) => step));
   return ofSize.filter(({ step }) => step === last).sort((a, b) => widthOf(a) - widthOf(b));
 }
+
+/**
+ * The first checkpoint at which half of the samples were copies.
+ * @param {Sitting[]} sittings
+ * @param {number} n
+ */
+export function onset(sittings, n) {
+  const steps = sittings.filter((s) => s.n === n && s.closeness.memorized.mean >= 0.5).map(({ step }) => step);
+  return steps.length > 0 ? Math.min(...steps) : undefined;
+}

@@ -3,7 +3,7 @@ import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
 import { chart } from "../chart.js";
 import { canvas, element } from "../dom.js";
 import { count, fixed, percent } from "../format.js";
-import { drawGrid, pictureCount } from "../images.js";
+import { drawRow } from "../images.js";
 import { provenance, reportFigure, ReportSource } from "../reports.js";
 import { nearestStop, runSlider } from "../run-slider.js";
 import { decodeImages } from "../runs.js";
@@ -13,6 +13,8 @@ import { decodeImages } from "../runs.js";
  * @typedef {{sizes: Agreement[], n: number}} Shown
  */
 
+/** Samples in a row. */
+const COLUMNS = 8;
 const HEIGHT = 280;
 
 /**
@@ -44,8 +46,7 @@ export function agreementFigure(root, page) {
       drawChart({ sizes, n });
       chosen.galleries.forEach((gallery, half) => {
         for (const name of /** @type {const} */ (["samples", "nearest"])) {
-          const pictures = decodeImages(report.shape, gallery[name]);
-          drawGrid(canvas(root, `${name}-${half}`), pictures, pictureCount(pictures));
+          drawRow(canvas(root, `${name}-${half}`), decodeImages(report.shape, gallery[name]), COLUMNS);
         }
       });
       const [first, last] = [sizes[0], sizes[sizes.length - 1]];

@@ -1,5 +1,6 @@
 /** Figure III.3: what the linear denoiser is made of, beside the principal axes of the training images. */
 import { cell, text } from "@observablehq/plot";
+import { ends } from "../bias.js";
 import { chart } from "../chart.js";
 import { canvas, element } from "../dom.js";
 import { count, fixed, percent, significant } from "../format.js";
@@ -7,7 +8,6 @@ import { drawGrid, pictureCount } from "../images.js";
 import { reportFigure } from "../reports.js";
 import { nearestStop, runSlider } from "../run-slider.js";
 import { decodeImages } from "../runs.js";
-import { ends } from "./score-difference.js";
 
 /** @typedef {import("../report.js").Alignment} Alignment */
 

@@ -4,11 +4,11 @@ import { chart } from "../chart.js";
 import { QUICK_FACES } from "../data.js";
 import { canvas, element } from "../dom.js";
 import { count, fixed, percent } from "../format.js";
-import { drawGrid, pictureCount } from "../images.js";
+import { drawRow } from "../images.js";
 import { memorizedColour } from "../memorized.js";
-import { runPanel } from "../run-panel.js";
 import { provenance, reportFigure, ReportSource } from "../reports.js";
-import { nearestStop, runSlider } from "../run-slider.js";
+import { runPanel } from "../run-panel.js";
+import { runSlider } from "../run-slider.js";
 import { decodeImages } from "../runs.js";
 import { atTheEnd, plane, standAt, widthOf } from "../sittings.js";
 
@@ -19,7 +19,9 @@ import { atTheEnd, plane, standAt, widthOf } from "../sittings.js";
  * @typedef {{sittings: Sitting[], current: Sitting}} Map
  */
 
-const MAP_HEIGHT = 250;
+/** Samples in a row. */
+const COLUMNS = 6;
+const MAP_HEIGHT = 270;
 const CURVES_HEIGHT = 440;
 const MARGIN = { marginLeft: 40, marginRight: 12 };
 /** The scores that are drawn over time and over width, each from 0 to 1 but the distance. */
@@ -44,19 +46,14 @@ export function emergenceFigure(root, page, source) {
   const showSteps = runSlider(element(root, "step"), store, "emergence.step");
   const showWidths = runSlider(element(root, "width"), store, "emergence.width");
   const showSizes = runSlider(element(root, "size"), store, "emergence.n");
-  const drawMap = mapChart(element(root, "map"));
-  const drawOverTime = curvesChart(element(root, "over-time"));
-  const drawOverWidth = curvesChart(element(root, "over-width"));
+  const drawMap = mapChart(element(root, "map"), (step, width) =>
+    store.set({ "emergence.step": Math.round(step), "emergence.width": Math.round(width) }),
+  );
+  const drawOverTime = curvesChart(element(root, "over-time"), (step) => store.set({ "emergence.step": Math.round(step) }));
+  const drawOverWidth = curvesChart(element(root, "over-width"), (width) =>
+    store.set({ "emergence.width": Math.round(width) }),
+  );
   const rows = /** @type {const} */ (["gaussian", "samples", "nearest"]);
-
-  /** What the pointer can choose. @type {{widths: number[], steps: number[]}} */
-  let range = { widths: [], steps: [] };
-  drag(element(root, "map"), (x, y) => {
-    const { widths, steps } = range;
-    store.set({ "emergence.step": between(steps, x), "emergence.width": between(widths, 1 - y) });
-  });
-  drag(element(root, "over-time"), (x) => store.set({ "emergence.step": between(range.steps, x) }));
-  drag(element(root, "over-width"), (x) => store.set({ "emergence.width": between(range.widths, x) }));
 
   reportFigure(root, page, source, {
     reads: ["emergence.n", "emergence.width", "emergence.step"],
@@ -70,13 +67,11 @@ export function emergenceFigure(root, page, source) {
       const { sitting } = here;
       const ofSize = all.filter(({ n }) => n === here.n);
       const finals = atTheEnd(report, here.n);
-      range = { widths: here.widths, steps: [...new Set(ofSize.map(({ step }) => step))].sort((a, b) => a - b) };
       showSizes(here.sizes, here.n);
       showWidths(here.widths, here.width);
       showSteps(here.steps, here.step);
       for (const name of rows) {
-        const pictures = decodeImages(report.shape, sitting.gallery[name]);
-        drawGrid(canvas(root, `row-${name}`), pictures, pictureCount(pictures));
+        drawRow(canvas(root, `row-${name}`), decodeImages(report.shape, sitting.gallery[name]), COLUMNS);
       }
       drawMap({ sittings: ofSize, current: sitting });
       drawOverTime({ axis: "step", sittings: here.overTime, at: here.step });
@@ -106,9 +101,9 @@ export function emergenceFigure(root, page, source) {
     experiment: "emergence",
     seed: "emergence.seed",
     settings: () => ({ preset: "quick", data: QUICK_FACES }),
-    about: () => "Trains networks of three widths on 32 images, and looks at them as they go.",
+    about: () => "Trains small networks on 16 to 128 faces of 12 × 12 pixels, and three widths on 32, and looks at them as they go.",
     // A run has nothing to show before its first checkpoint.
-    onReport: (report) => source.show(report && plane(report).length > 0 ? report : undefined),
+    onReport: (report, run) => source.show(report && plane(report).length > 0 ? report : undefined, run),
     summary: (report) => {
       const best = peak(standAt(plane(report), { n: 1, width: Infinity, step: 1 }).overTime);
       return `The samples were most like the Gaussian’s after ${count(best.step)} steps: cosine ${fixed(best.cosineGaussian.mean)}.`;
@@ -157,39 +152,11 @@ const peak = (sittings) =>
   sittings.reduce((best, sitting) => (sitting.cosineGaussian.mean > best.cosineGaussian.mean ? sitting : best));
 
 /**
- * The value at a share of the way from the first to the last, as ratios count.
- * @param {number[]} stops
- * @param {number} share
+ * Every network of one size, at every moment.
+ * @param {HTMLElement} root
+ * @param {(step: number, width: number) => void} choose
  */
-function between(stops, share) {
-  const [first, last] = [stops[0], stops[stops.length - 1]];
-  return nearestStop(stops, first * (last / first) ** share);
-}
-
-/**
- * Tell where in a chart's frame the pointer is dragged, from 0 to 1 each way.
- * @param {HTMLElement} place
- * @param {(x: number, y: number) => void} choose
- */
-function drag(place, choose) {
-  /** @param {PointerEvent | MouseEvent} event */
-  const follow = ({ target, clientX, clientY }) => {
-    const svg = target instanceof Element ? target.closest("svg") : null;
-    if (!svg) return;
-    const { left, top, width, height } = svg.getBoundingClientRect();
-    const x = (clientX - left - MARGIN.marginLeft) / (width - MARGIN.marginLeft - MARGIN.marginRight);
-    const y = (clientY - top - MAP_TOP) / (height - MAP_TOP - MAP_BOTTOM);
-    choose(Math.min(1, Math.max(0, x)), Math.min(1, Math.max(0, y)));
-  };
-  place.addEventListener("click", follow);
-  place.addEventListener("pointermove", (event) => event.buttons === 1 && follow(event));
-}
-
-const MAP_TOP = 26;
-const MAP_BOTTOM = 40;
-
-/** Every network of one size, at every moment. @param {HTMLElement} root */
-function mapChart(root) {
+function mapChart(root, choose) {
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<Map>} */ ({
@@ -205,13 +172,14 @@ function mapChart(root) {
           count(sitting.parameters),
           ...SCORES.map(({ value }) => fixed(value(sitting).mean, 3)),
         ]),
+      pick: choose,
       options({ sittings, current }) {
         const widths = [...new Set(sittings.map(widthOf))];
         return {
           height: MAP_HEIGHT,
           ...MARGIN,
-          marginTop: MAP_TOP,
-          marginBottom: MAP_BOTTOM,
+          marginTop: 26,
+          marginBottom: 40,
           x: { type: "log", label: null, ticks: tens(sittings), tickFormat: count, tickSize: 4 },
           y: { type: "log", label: null, ticks: widths, tickFormat: count, tickSize: 0, insetTop: 10, insetBottom: 10 },
           marks: [
@@ -238,8 +206,12 @@ function mapChart(root) {
   );
 }
 
-/** The scores, one above the other, over the training steps or over the width. @param {HTMLElement} root */
-function curvesChart(root) {
+/**
+ * The scores, one above the other, over the training steps or over the width.
+ * @param {HTMLElement} root
+ * @param {(position: number) => void} choose
+ */
+function curvesChart(root, choose) {
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<Curves>} */ ({
@@ -259,6 +231,7 @@ function curvesChart(root) {
           count(widthOf(sitting)),
           ...SCORES.flatMap(({ value }) => [fixed(value(sitting).mean, 3), fixed(value(sitting).standardError, 3)]),
         ]),
+      pick: choose,
       options({ axis, sittings, at }) {
         const points = SCORES.flatMap(({ name, value }) =>
           sittings.map((sitting) => ({ name, x: position(axis, sitting), y: value(sitting).mean })),

@@ -1,11 +1,11 @@
 /** Figure III.2: the ways of D_θ, D_L, D_G and D_M from the same noise, step by step. */
+import { ends } from "../bias.js";
 import { canvas, element, make } from "../dom.js";
 import { count, fixed, significant } from "../format.js";
 import { drawPicture, pictureCount } from "../images.js";
 import { reportFigure } from "../reports.js";
 import { runSlider } from "../run-slider.js";
 import { decodeImages } from "../runs.js";
-import { ends } from "./score-difference.js";
 
 /**
  * @typedef {import("../report.js").Report<"gaussian-bias">} BiasReport
@@ -50,7 +50,7 @@ export function pathsFigure(root, page, source) {
     reads: ["bias.model", "bias.sample", "bias.step"],
     draw(report, values) {
       const model = ends(report)[values["bias.model"] === "few" ? 0 : 1];
-      const sigmas = schedule(report.config.look);
+      const { sigmas } = model.paths[0];
       layOut(sigmas.length);
       const step = Math.min(values["bias.step"], sigmas.length) - 1;
       showSteps(
@@ -113,13 +113,4 @@ export function pathsFigure(root, page, source) {
     live.claim("bias.identity", few.cosineLinearGaussian ? few.cosineLinearGaussian.mean > 0.95 : undefined);
     live.claim("bias.otherCopies", memorizes ? few.cosineEmpirical.mean < 0.95 : undefined);
   }
-}
-
-/**
- * The noise levels at which the sampler asks the denoiser: EDM’s, with ρ = 7.
- * @param {{samplerSteps: number, sigmaMin: number, sigmaMax: number}} look
- */
-export function schedule({ samplerSteps, sigmaMin, sigmaMax }) {
-  const [high, low] = [sigmaMax ** (1 / 7), sigmaMin ** (1 / 7)];
-  return Array.from({ length: samplerSteps }, (_, i) => (high + (i / (samplerSteps - 1)) * (low - high)) ** 7);
 }

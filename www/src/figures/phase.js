@@ -6,6 +6,7 @@ import { count, fixed, percent } from "../format.js";
 import { memorizedColour, memorizedInk } from "../memorized.js";
 import { reportFigure } from "../reports.js";
 import { nearestStop, runSlider } from "../run-slider.js";
+import { onset, widthOf } from "../sittings.js";
 
 /**
  * @typedef {import("../report.js").Sitting} Sitting
@@ -22,25 +23,13 @@ const MARGIN = { marginLeft: 56, marginRight: 2, marginTop: 8, marginBottom: 40 
  */
 export function phaseFigure(root, page, source) {
   const { store, live } = page;
-  const place = element(root, "phase");
   const showSizes = runSlider(element(root, "phase-size"), store, "emergence.n");
   const showSteps = runSlider(element(root, "phase-step"), store, "emergence.step");
-  const drawPhase = phaseChart(place);
-  /** @type {Phase | undefined} */
-  let shown;
-  /** @param {PointerEvent | MouseEvent} event */
-  const choose = ({ target, clientX, clientY }) => {
-    const svg = target instanceof Element ? target.closest("svg") : null;
-    if (!svg || !shown) return;
-    const { left, top, width, height } = svg.getBoundingClientRect();
-    const { marginLeft, marginRight, marginTop, marginBottom } = MARGIN;
-    const column = ((clientX - left - marginLeft) / (width - marginLeft - marginRight)) * shown.steps.length;
-    const row = ((clientY - top - marginTop) / (height - marginTop - marginBottom)) * shown.sizes.length;
-    const [step, n] = [shown.steps[Math.floor(column)], shown.sizes[shown.sizes.length - 1 - Math.floor(row)]];
-    if (step && n) store.set({ "emergence.step": step, "emergence.n": n });
-  };
-  place.addEventListener("click", choose);
-  place.addEventListener("pointermove", (event) => event.pointerType === "mouse" && choose(event));
+  /** The width of the networks in the diagram. */
+  let width = 0;
+  const drawPhase = phaseChart(element(root, "phase"), (step, n) =>
+    store.set({ "emergence.step": step, "emergence.n": n, "emergence.width": width }),
+  );
 
   reportFigure(root, page, source, {
     reads: ["emergence.n", "emergence.step"],
@@ -50,10 +39,10 @@ export function phaseFigure(root, page, source) {
       const sizes = [...config.sizes].sort((/** @type {number} */ a, /** @type {number} */ b) => a - b);
       const steps = config.checkpoints;
       const [n, step] = [nearestStop(sizes, values["emergence.n"]), nearestStop(steps, values["emergence.step"])];
-      shown = { sizes, steps, sittings, n, step };
+      width = sittings.length > 0 ? widthOf(sittings[0]) : values["emergence.width"];
       showSizes(sizes, n);
       showSteps(steps, step);
-      drawPhase(shown);
+      drawPhase({ sizes, steps, sittings, n, step });
       const chosen = sittings.find((sitting) => sitting.n === n && sitting.step === step);
       live.set({
         "phase.n": count(n),
@@ -82,17 +71,10 @@ export function phaseFigure(root, page, source) {
 }
 
 /**
- * The first checkpoint at which half of the samples were copies.
- * @param {Sitting[]} sittings
- * @param {number} n
+ * @param {HTMLElement} root
+ * @param {(step: number, n: number) => void} choose
  */
-export function onset(sittings, n) {
-  const steps = sittings.filter((s) => s.n === n && s.closeness.memorized.mean >= 0.5).map(({ step }) => step);
-  return steps.length > 0 ? Math.min(...steps) : undefined;
-}
-
-/** @param {HTMLElement} root */
-function phaseChart(root) {
+function phaseChart(root, choose) {
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<Phase>} */ ({
@@ -116,6 +98,7 @@ function phaseChart(root) {
           fixed(cosineGaussian.mean, 3),
           fixed(closeness.gl.mean, 3),
         ]),
+      pick: (step, n) => n !== undefined && choose(step, n),
       options({ sizes, steps, sittings, n, step }, width) {
         const grid = sizes.flatMap((size) => steps.map((time) => ({ n: size, step: time })));
         const cells = sittings.map(({ n: size, step: time, closeness }) => ({ n: size, step: time, share: closeness.memorized.mean }));

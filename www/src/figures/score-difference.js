@@ -1,12 +1,14 @@
 /** Figure III.1: how far D_L, D_G and D_M are from the trained network, at every noise level. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
+import { ends } from "../bias.js";
 import { chart } from "../chart.js";
+import { QUICK_FACES } from "../data.js";
 import { DENOISERS } from "../denoisers.js";
 import { element, NARROW } from "../dom.js";
 import { count, fixed, percent, significant } from "../format.js";
-import { runPanel } from "../run-panel.js";
+import { labelPlace } from "../labels.js";
 import { provenance, reportFigure, ReportSource } from "../reports.js";
-import { QUICK_FACES } from "../data.js";
+import { runPanel } from "../run-panel.js";
 import { nearestStop } from "../run-slider.js";
 
 /**
@@ -55,7 +57,7 @@ export function scoreDifferenceFigure(root, page, source) {
     seed: "bias.seed",
     settings: () => ({ preset: "quick", data: QUICK_FACES }),
     about: () => "Trains two small networks, on 16 and on 1,024 faces of 12 × 12 pixels, and fits a linear denoiser to each.",
-    onReport: (report) => source.show(report),
+    onReport: (report, run) => source.show(report, run),
     summary(report) {
       const [few, many] = ends(report);
       return (
@@ -81,6 +83,7 @@ export function scoreDifferenceFigure(root, page, source) {
       "bias.sigma": significant(sigma),
       "bias.few.memorized": percent(few.closeness.memorized.mean),
       "bias.many.memorized": percent(many.closeness.memorized.mean),
+      "bias.many.linearGaussian": estimate(many.differenceLinearGaussian?.heldOut[at]),
       "bias.few.train.empirical": estimate(differences(few, "empirical")?.train[at]),
       "bias.few.train.gaussian": estimate(differences(few, "gaussian")?.train[at]),
       "bias.many.error": fixed(many.errorHeldOut[at].mean, 3),
@@ -117,12 +120,6 @@ export const biasSource = (store) =>
   /** @type {ReportSource<"gaussian-bias">} */ (
     new ReportSource(store, ["bias.run"], (values) => `gaussian-bias-${values["bias.run"]}-faces`)
   );
-
-/** The networks with the fewest and the most training images. @param {BiasReport} report @returns {[Bias, Bias]} */
-export function ends({ findings }) {
-  const sorted = [...findings].sort((a, b) => a.n - b.n);
-  return [sorted[0], sorted[sorted.length - 1]];
-}
 
 /** Between the network and one of the others. @param {Bias} model @param {Other} name */
 function differences(model, name) {
@@ -239,26 +236,4 @@ function highest(model) {
     const levels = differences(model, name);
     return levels ? [...levels.heldOut, ...levels.train].map(({ mean }) => mean) : [];
   });
-}
-
-/**
- * Where a curve's label has room: at the point furthest from the other curves, on the side where they are not.
- * @param {number[]} curve
- * @param {number[][]} rivals
- * @param {number} room that a label needs, in units of the curve
- */
-export function labelPlace(curve, rivals, room) {
-  let best = { at: 1, above: true, score: -Infinity };
-  for (let at = 1; at < curve.length - 1; at++) {
-    for (const above of [true, false]) {
-      const [low, high] = above ? [curve[at], curve[at] + room] : [curve[at] - room, curve[at]];
-      // The labels's band must be free of the neighbours, and above the axis; then distance decides.
-      const gaps = rivals.flatMap((rival) =>
-        [at - 1, at, at + 1].map((i) => Math.max(low - rival[i], rival[i] - high)),
-      );
-      const score = Math.min(room, low, ...gaps) + 1e-3 * Math.min(...gaps, 1);
-      if (score > best.score) best = { at, above, score };
-    }
-  }
-  return best;
 }

@@ -15,8 +15,8 @@ import { nearestStop, runSlider } from "../run-slider.js";
 /** Enough for every axis to arrive at the noise levels that are offered. */
 const STEPS = 16_384;
 const HEIGHT = 300;
-/** The share of the way at which a curve is labelled. */
-const HALF = 0.5;
+/** The heights at which curves are labelled, one below the other, so that close ones do not collide. */
+const LABELS = [0.85, 0.7, 0.55, 0.4, 0.25];
 /** Errors above this are off the chart: the descent diverges. */
 const TOP = 1.25;
 
@@ -128,8 +128,8 @@ function errorsChart(root) {
               className: "chart-title",
             }),
             text(["steps of gradient descent →"], { text: (label) => label, frameAnchor: "bottom-right", dy: 34, fill: "var(--muted)" }),
-            ...curves.flatMap(({ axis, points }) => {
-              const label = points.find(({ theory }) => theory < HALF) ?? points[points.length - 1];
+            ...curves.flatMap(({ axis, points }, i) => {
+              const label = points.find(({ theory }) => theory < LABELS[i % LABELS.length]) ?? points[points.length - 1];
               return [
                 line(points, { x: "step", y: "theory", stroke: "var(--muted)" }),
                 dot(points, { x: "step", y: "measured", r: 3, symbol: "diamond2", fill: "var(--d-l)" }),
