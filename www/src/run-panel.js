@@ -24,6 +24,13 @@ import { count, duration, sentence, significant } from "./format.js";
  * @property {(report: Report) => string} summary what came out, in one sentence
  */
 
+/** Shares of the time that a run trains: for those who want to watch, or to spare their machine. */
+const SPEEDS = [
+  { label: "Full speed", share: 1 },
+  { label: "Half speed", share: 0.5 },
+  { label: "Slow", share: 0.1 },
+];
+
 /**
  * @param {HTMLElement} place
  * @param {import("./figure.js").Page} page
@@ -50,6 +57,7 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
     try {
       const next = await make();
       run = next;
+      next.speed = Number(speed.value);
       next.addEventListener("change", () => run === next && follow(next));
       onReport(undefined, next);
       follow(next);
@@ -125,6 +133,11 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
     void begin(() => runner.resumeSaved(id));
   });
   resume.title = "Go on with the run that was under way when this page was last closed";
+  const speed = make(
+    "select",
+    { ariaLabel: "Speed", onchange: () => run && (run.speed = Number(speed.value)) },
+    ...SPEEDS.map(({ label: name, share }) => make("option", { value: String(share) }, name)),
+  );
   const keep = make("input", { type: "checkbox", onchange: attend });
   const bar = make("progress", { max: 1, value: 0, ariaLabel: "Training" });
   const status = make("p", { className: "run-status" });
@@ -136,6 +149,7 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
       "div",
       { className: "controls" },
       make("div", { className: "run-buttons", role: "group", ariaLabel: "Training" }, main, resume, step, restart, fresh, cancel),
+      speed,
       make("label", { className: "run-keep" }, keep, "Keep running when out of sight"),
     ),
     bar,
