@@ -21,15 +21,13 @@ export function trainingSet(root, dropNotice, page) {
   /** @param {File[]} files */
   const load = async (files) => {
     if (files.length === 0) return;
-    const values = store.values;
+    const { "own.size": size, "own.colour": colouring } = store.values;
+    const colour = colouring === "colour";
     root.setAttribute("aria-busy", "true");
     try {
-      const { data } = await engine.call("import", {
-        files,
-        size: values["own.size"],
-        colour: values["own.colour"] === "colour",
-      });
+      const { data } = await engine.call("import", { files, size, colour });
       own = files;
+      page.runner.own = { files, colour };
       errors.hidden = true;
       root.setAttribute("data-own", "");
       live.announce(`Read ${count(data.count)} images from ${data.name}.`);
