@@ -336,7 +336,7 @@ export const parameters = {
       { value: "gl", label: "GL score" },
       { value: "memorized", label: "Copies" },
       { value: "linearity", label: "Linearity" },
-      { value: "cosine", label: "Cosine with Gaussian" },
+      { value: "cosine", label: "Cosine" },
     ],
   }),
   "lab.n": /** @type {Stops} */ ({

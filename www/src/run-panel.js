@@ -14,18 +14,21 @@ import { count, duration, sentence, significant } from "./format.js";
  * @typedef {"preparing" | "running" | "paused" | "done" | "failed" | "cancelled"} State
  * @typedef {{step: number, total: number, secondsLeft: number | null, stepsPerSecond: number | null, workers: number}} Progress
  * @typedef {EventTarget & {
- *   id: string, options: RunOptions, state: State, progress: Progress, report: Report | undefined, failure: Failure | undefined,
+ *   id: string, options: RunOptions, state: State, progress: Progress,
+ *   report: Report | undefined, failure: Failure | undefined, notice: string | undefined,
  *   engine: "cpu" | "gpu" | undefined,
  *   pause(): void, resume(): void, step(): void, cancel(): void,
  * }} Run
  * @typedef {{experiment: ExperimentName, preset: Preset, data: DataRecipe, seed: number, config?: object}} RunOptions
- * @typedef {{start(options: RunOptions): Run}} Runner
+ * @typedef {{id: string, options: RunOptions, state: string, progress: {step: number, total: number}}} SavedRun
+ * @typedef {{start(options: RunOptions): Run, saved(): Promise<SavedRun[]>, resumeSaved(id: string): Promise<Run>}} Runner
  *
  * @typedef {object} PanelOptions
  * @property {ExperimentName} experiment
  * @property {string} [label] of the button that starts
  * @property {import("./parameters.js").Key} seed where the seed of the run is kept
- * @property {() => Omit<RunOptions, "experiment" | "seed">} settings what a run that starts now is to be
+ * @property {() => Omit<RunOptions, "experiment" | "seed"> | undefined} settings what a run that starts now is to be; undefined
+ *   while that is not known yet
  * @property {() => string} [about] what would be trained, in one sentence, while nothing is
  * @property {(report: Report | undefined, run: Run) => void} onReport each report, the last one final; undefined when a run
  *   starts, or is cancelled: nothing of it is to be seen
@@ -46,21 +49,32 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
   /** Whether the run waits for the reader to come back. */
   let waiting = false;
   let visible = true;
+  /** Runs of earlier visits that were not done. @type {SavedRun[]} */
+  let unfinished = [];
+  /** The one of them that is about what the figure shows. @type {SavedRun | undefined} */
+  let kept;
 
-  const start = () => {
+  /** Run it, or whatever else makes a run. @param {() => Run | Promise<Run>} make */
+  const begin = async (make) => {
     reset();
     errors.hidden = true;
     try {
-      const next = runner.start({ experiment, seed: Number(store.values[seed]), ...settings() });
+      const next = await make();
       run = next;
       next.addEventListener("change", () => run === next && follow(next));
       onReport(undefined, next);
+      follow(next);
       live.announce("Training has started.");
     } catch (thrown) {
       showFailure(errors, toFailure(thrown), start);
     }
-    draw();
   };
+  const start = () =>
+    void begin(() => {
+      const wanted = settings();
+      if (!wanted) throw { kind: "BadInput", message: "The recorded run is not there yet", hint: "Try again in a moment." };
+      return runner.start({ experiment, seed: Number(store.values[seed]), ...wanted });
+    });
   const reset = () => {
     const before = run;
     run = shown = undefined;
@@ -90,7 +104,7 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
   /** Live work is for those who look: out of sight it waits, unless the reader wants it to go on. */
   const attend = () => {
     const away = !keep.checked && (!visible || document.hidden);
-    if (away && run?.state === "running") {
+    if (away && (run?.state === "running" || run?.state === "preparing")) {
       waiting = true;
       run.pause();
     } else if (!away && waiting) {
@@ -115,20 +129,29 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
     reset();
     main.focus();
   });
+  const resume = button("", () => {
+    const id = kept?.id;
+    if (!id) return;
+    unfinished = unfinished.filter((one) => one.id !== id);
+    void begin(() => runner.resumeSaved(id));
+  });
+  resume.title = "Go on with the run that was under way when this page was last closed";
   const keep = make("input", { type: "checkbox", onchange: attend });
   const bar = make("progress", { max: 1, value: 0, ariaLabel: "Training" });
   const status = make("p", { className: "run-status" });
+  const notice = make("p", { className: "run-notice" });
   const errors = make("div", { className: "figure-error", role: "alert", hidden: true });
   place.classList.add("run-panel");
   place.append(
     make(
       "div",
       { className: "controls" },
-      make("div", { className: "run-buttons", role: "group", ariaLabel: "Training" }, main, step, restart, fresh, cancel),
+      make("div", { className: "run-buttons", role: "group", ariaLabel: "Training" }, main, resume, step, restart, fresh, cancel),
       make("label", { className: "run-keep" }, keep, "Keep running when out of sight"),
     ),
     bar,
     status,
+    notice,
     errors,
   );
 
@@ -142,8 +165,13 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
     if (run && state !== "preparing") bar.value = run.progress.total ? run.progress.step / run.progress.total : 0;
     // Without a value the bar says that it does not know how long it takes.
     else bar.removeAttribute("value");
+    const wanted = run ? undefined : settings();
+    kept = unfinished.find(({ options: { preset, data } }) => wanted?.preset === preset && same(wanted.data, data));
+    resume.hidden = !kept;
+    if (kept) resume.textContent = `Resume at step ${count(kept.progress.step)}`;
     const result = state === "done" && shown ? ` ${summary(shown)}` : "";
     status.textContent = run ? statusLine(run, waiting) + result : (about?.() ?? "");
+    notice.textContent = run?.notice ?? "";
     place.dataset.state = state ?? "idle";
   };
 
@@ -153,6 +181,10 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
   }).observe(place.closest("figure") ?? place);
   document.addEventListener("visibilitychange", attend);
   draw();
+  void runner.saved().then((all) => {
+    unfinished = all.filter(({ options, state }) => options.experiment === experiment && state !== "done");
+    draw();
+  });
 
   return {
     /** The run that the panel is about, if there is one. */
@@ -166,6 +198,9 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
     draw,
   };
 }
+
+/** @param {unknown} a @param {unknown} b plain data */
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 /**
  * How far a run is, in one line.
