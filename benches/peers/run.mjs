@@ -35,7 +35,7 @@ const chosen = (of) => {
 };
 
 const root = new URL(".", import.meta.url).pathname;
-const vite = { root, logLevel: "warn", build: { outDir: BENCH_SITE, emptyOutDir: true } };
+const vite = { root, logLevel: "error", build: { outDir: BENCH_SITE, emptyOutDir: true } };
 await build(vite);
 const server = await preview({ ...vite, preview: { port: 0, host: "127.0.0.1" } });
 const browser = await chromium.launch({

@@ -112,7 +112,7 @@ fn in_chromium() -> Result<()> {
     site::make_package(&compiled, &package.join("bench_bg.wasm"))?;
     println!();
     run(command("node", [peers().join("run.mjs")])
-        .env("BENCH_PACKAGE", package.join("bench.js"))
+        .env("BENCH_PACKAGE", &package)
         .env("BENCH_SITE", target.join("bench/site"))
         .env("CHROMIUM", tools::chromium()?))
 }

@@ -1,6 +1,9 @@
 // This crate.
 
-import load, { Training, empirical, images, matmul } from "hidden-gaussian-bench";
+import init, { Training, empirical, images, matmul } from "hidden-gaussian-bench/bench.js";
+import wasm from "hidden-gaussian-bench/bench_bg.wasm?url";
+
+const load = () => init({ module_or_path: wasm });
 
 export async function start({ engine, preset, members }) {
   await load();
