@@ -18,6 +18,7 @@
 //! | [`sampler`] | EDM's noise levels, Euler and Heun |
 //! | [`metrics`] | GL score, memorized fraction, linearity, score difference |
 //! | [`experiment`] | the figures: transition, Gaussian bias, emergence, strong generalization |
+//! | [`self_check`] | does this machine compute what it should? |
 //! | `main.rs`, `cli` | the command line (native only) |
 //! | `web` | the JavaScript face (wasm only) |
 //!
@@ -47,6 +48,7 @@ pub mod metrics;
 pub mod model;
 pub mod rng;
 pub mod sampler;
+pub mod self_check;
 mod simd;
 pub mod train;
 #[cfg(target_arch = "wasm32")]

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::compute::{Buffer, Engine, Loaded, Program, Routine, View};
 use crate::denoiser::{Empirical, EmpiricalIn, Neighbours, Placed, TrainingSets};
@@ -15,14 +15,22 @@ use crate::kernels::{Sigma, axpby, noise, row_compare};
 use crate::rng::{Philox, Stream};
 
 /// A mean over samples, and how sure it is.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Estimate {
     /// The mean.
+    #[serde(deserialize_with = "number")]
     pub mean: f64,
     /// Its standard error: the samples' standard deviation over `√count`.
+    #[serde(deserialize_with = "number")]
     pub standard_error: f64,
     /// How many samples there were.
     pub count: usize,
+}
+
+/// JSON has no NaN; a diverged member's numbers are null there.
+fn number<'de, D: Deserializer<'de>>(json: D) -> std::result::Result<f64, D::Error> {
+    Ok(Option::deserialize(json)?.unwrap_or(f64::NAN))
 }
 
 impl Estimate {
@@ -83,7 +91,7 @@ fn ratio(numerator: f64, denominator: f64) -> f64 {
 }
 
 /// How close samples come to the training set.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Closeness {
     /// Generalization score, mean `‖x - NN(x)‖ / ‖x‖`: 0 for copies. Scale-free, as in the full text.
@@ -174,7 +182,7 @@ pub async fn nearest_images(
     let neighbours = Neighbours::new(&mut program, rows)?;
     let routine = program.routine("nearest", |p| placed.record_nearest(p, x.into(), neighbours))?;
     let mut loaded = engine.load(program).await?;
-    loaded.run(routine, 1)?;
+    loaded.run_breathing(routine, 1).await?;
     Nearest { neighbours }.read(&mut loaded).await
 }
 
@@ -296,7 +304,7 @@ impl ScoreDifference {
 }
 
 /// How linear a denoiser is at one noise level, for one member.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Linearity {
     /// Cosine between `D(αx₁ + βx₂)` and `αD(x₁) + βD(x₂)`: Figure 1.
@@ -390,7 +398,7 @@ impl LinearityProbe {
     pub async fn measure(&self, loaded: &mut Loaded, sigma: f32) -> Result<Vec<Linearity>> {
         let members = loaded.program().members();
         loaded.upload(self.sigma, &[sigma])?;
-        loaded.run(self.routine, 1)?;
+        loaded.run_breathing(self.routine, 1).await?;
         let [plain, corrected]: [Vec<f32>; 2] =
             [loaded.read(self.plain).await?, loaded.read(self.corrected).await?];
         let estimates = |sums: &[f32], of: fn(&Comparison) -> f64| {

@@ -8,19 +8,20 @@ use std::time::Duration;
 
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::Split;
-use hidden_gaussian::experiment::{Experiment, Progress, Report, report};
+use hidden_gaussian::experiment::run::{Report, Run};
+use hidden_gaussian::experiment::{Detail, Experiment, Progress};
 use hidden_gaussian::{Error, ErrorKind, Result};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use pollster::block_on;
 
 use super::table::Tabulate;
-use super::{Run, file_error, json};
+use super::{Asked, file_error, json};
 
 /// How long the experiment runs between two looks at the keyboard.
-const SLICE: Duration = Duration::from_millis(150);
+pub(super) const SLICE: Duration = Duration::from_millis(150);
 
 /// Runs an experiment as the command line asks for it.
-pub(super) fn command<E>(run: &Run) -> Result<bool>
+pub(super) fn command<E>(run: &Asked) -> Result<bool>
 where
     E: Experiment<Findings: Tabulate>,
 {
@@ -32,6 +33,10 @@ where
         Some(path) => read_config::<E>(path)?,
         None => E::preset(preset, shape, source.seed),
     };
+    if run.show_config {
+        println!("{}", json(&config)?);
+        return Ok(true);
+    }
     let split = source.split(&source.dataset(preset, E::images(&config))?)?;
     let engine = run.common.engine.open()?;
     let report = conduct::<E>(&engine, &split, config)?;
@@ -66,28 +71,28 @@ pub(super) fn conduct<E: Experiment>(
 ) -> Result<Report<E::Config, E::Findings>> {
     let stopped = stop_signal()?;
     block_on(async {
-        let mut experiment = E::new(engine, split, config).await?;
-        let bar = bar(E::NAME, engine);
+        let mut run = Run::<E>::start(engine, split, config).await?;
+        let bar = Bar::new(E::NAME, engine);
         loop {
-            let progress = experiment.advance(SLICE).await?;
-            show(&bar, &progress);
-            if progress.is_done() {
+            let Progress { step, total, seconds_left, .. } = run.advance(SLICE).await?;
+            bar.show(step, total, seconds_left);
+            if step >= total {
                 break;
             }
             if stopped.load(Ordering::Relaxed) {
-                bar.abandon();
+                bar.clear();
                 return Err(Error::new(ErrorKind::Cancelled, "Stopped", ""));
             }
         }
-        bar.set_message("measuring");
-        let report = report(&mut experiment, engine, split).await;
-        bar.finish_and_clear();
+        bar.say("measuring");
+        let report = run.report(Detail::Full).await;
+        bar.clear();
         report
     })
 }
 
 /// Becomes true when the reader presses Ctrl-C.
-fn stop_signal() -> Result<&'static AtomicBool> {
+pub(super) fn stop_signal() -> Result<&'static AtomicBool> {
     static STOPPED: AtomicBool = AtomicBool::new(false);
     static HANDLER: OnceLock<Result<(), String>> = OnceLock::new();
     let set = || ctrlc::set_handler(|| STOPPED.store(true, Ordering::Relaxed));
@@ -97,19 +102,32 @@ fn stop_signal() -> Result<&'static AtomicBool> {
     }
 }
 
-fn bar(name: &'static str, engine: &Engine) -> ProgressBar {
-    let template = "{prefix} {wide_bar} {pos}/{len} steps  {msg}";
-    let style = ProgressStyle::with_template(template);
-    let bar = ProgressBar::new(1).with_prefix(format!("{name} ({})", engine.name()));
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar
-}
+/// How far it is, and how long it still takes.
+pub(super) struct Bar(ProgressBar);
 
-fn show(bar: &ProgressBar, progress: &Progress) {
-    bar.set_length(u64::from(progress.total));
-    bar.set_position(u64::from(progress.step));
-    if let Some(left) = progress.seconds_left.filter(|left| left.is_finite()) {
-        let left = HumanDuration(Duration::from_secs_f64(left));
-        bar.set_message(format!("{left:#} left"));
+impl Bar {
+    pub(super) fn new(name: &str, engine: &Engine) -> Self {
+        let template = "{prefix} {wide_bar} {pos}/{len} steps  {msg}";
+        let style = ProgressStyle::with_template(template);
+        let bar = ProgressBar::new(1).with_prefix(format!("{name} ({})", engine.name()));
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Self(bar)
+    }
+
+    pub(super) fn show(&self, step: u32, total: u32, seconds_left: Option<f64>) {
+        self.0.set_length(u64::from(total));
+        self.0.set_position(u64::from(step));
+        if let Some(left) = seconds_left.filter(|left| left.is_finite()) {
+            let left = HumanDuration(Duration::from_secs_f64(left));
+            self.0.set_message(format!("{left:#} left"));
+        }
+    }
+
+    pub(super) fn say(&self, message: &'static str) {
+        self.0.set_message(message);
+    }
+
+    pub(super) fn clear(&self) {
+        self.0.finish_and_clear();
     }
 }

@@ -1,9 +1,16 @@
 //! The command line: arguments in, tables and files out.
 
+mod check;
 mod claims;
 mod conduct;
 mod data;
+mod metrics;
+mod pictures;
+mod record;
+mod sample;
+mod saved;
 mod table;
+mod train;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,27 +35,40 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Figure 1: copies among the samples, and linearity, against the number of training images
-    Transition(Run),
+    Transition(Asked),
     /// Figure 2: which of D_L, D_G and D_M a network is close to
-    GaussianBias(Run),
+    GaussianBias(Asked),
     /// Figure 3: small networks and young networks
-    Emergence(Run),
+    Emergence(Asked),
     /// Networks that share no training image, from the same noise
-    StrongGeneralization(Run),
+    StrongGeneralization(Asked),
+    /// Train networks and save them
+    Train(train::Train),
+    /// Draw samples from a saved run
+    Sample(sample::Sample),
+    /// Measure the networks of a saved run
+    Metrics(metrics::Metrics),
     /// Tell about a set of images
     Data(Data),
+    /// Record the runs that come with the page
+    Record(record::Record),
+    /// Check that this machine computes what it should
+    Check(check::Check),
     /// Run the experiments and hold them against the claims of the paper
     Reproduce(Reproduce),
 }
 
 #[derive(Debug, Args)]
-struct Run {
+struct Asked {
     /// How large
     #[arg(long, value_enum, default_value = "quick")]
     preset: PresetName,
     /// A configuration, as reports hold it, instead of the preset's
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Print the configuration and stop; changed, it can be given to --config
+    #[arg(long)]
+    show_config: bool,
     #[command(flatten)]
     common: Common,
     /// Write the report, as JSON, to this file
@@ -146,7 +166,12 @@ pub(crate) fn main() -> ExitCode {
         Command::GaussianBias(run) => conduct::command::<GaussianBias>(&run),
         Command::Emergence(run) => conduct::command::<Emergence>(&run),
         Command::StrongGeneralization(run) => conduct::command::<StrongGeneralization>(&run),
+        Command::Train(args) => train::command(&args),
+        Command::Sample(args) => sample::command(&args),
+        Command::Metrics(args) => metrics::command(&args),
         Command::Data(args) => data::command(&args),
+        Command::Record(args) => record::command(&args),
+        Command::Check(args) => check::command(&args),
         Command::Reproduce(args) => claims::command(&args),
     };
     match held {

@@ -6,7 +6,7 @@ use hidden_gaussian::experiment::emergence::{self, Sitting};
 use hidden_gaussian::experiment::gaussian_bias::Bias;
 use hidden_gaussian::experiment::portrait::Look;
 use hidden_gaussian::experiment::strong_generalization::Agreement;
-use hidden_gaussian::experiment::study::Point;
+use hidden_gaussian::experiment::study::{Differences, Point};
 use hidden_gaussian::metrics::Estimate;
 use hidden_gaussian::model::Architecture;
 
@@ -55,7 +55,7 @@ pub(super) trait Tabulate {
 }
 
 /// Mean and standard error.
-fn estimate(value: &Estimate) -> String {
+pub(super) fn estimate(value: &Estimate) -> String {
     format!("{:.3} ± {:.3}", value.mean, value.standard_error)
 }
 
@@ -98,19 +98,22 @@ impl Tabulate for Vec<Bias> {
         let mut table = Table::new(&[&POINT[..], &more].concat());
         for bias in self {
             let differences = [
-                &bias.difference_linear,
-                &bias.point.difference_gaussian,
-                &bias.point.difference_empirical,
+                bias.difference_linear.as_ref(),
+                Some(&bias.point.difference_gaussian),
+                Some(&bias.point.difference_empirical),
             ];
-            let middle = |levels: &[Estimate]| at(look, levels, 0.55, estimate);
-            let overlap = at(look, &bias.alignment, 1.0, |a| format!("{:.3}", a.overlap));
-            let first =
-                point_cells(&bias.point, look).into_iter().chain([estimate(&bias.cosine_linear)]);
-            let held_out = differences.map(|d| middle(&d.held_out));
+            let middle = |d: Option<&Differences>, of: fn(&Differences) -> &Vec<Estimate>| {
+                d.map_or_else(String::new, |d| at(look, of(d), 0.55, estimate))
+            };
+            let alignment = bias.alignment.as_deref().unwrap_or_default();
+            let overlap = at(look, alignment, 1.0, |a| format!("{:.3}", a.overlap));
+            let cosine = bias.cosine_linear.as_ref().map_or_else(String::new, estimate);
+            let first = point_cells(&bias.point, look).into_iter().chain([cosine]);
+            let held_out = differences.map(|d| middle(d, |d| &d.held_out));
             table.row(first.chain(["held out".into()]).chain(held_out).chain([overlap]));
             let blank = std::iter::repeat_n(String::new(), POINT.len() + 1);
-            table
-                .row(blank.chain(["training".into()]).chain(differences.map(|d| middle(&d.train))));
+            let train = differences.map(|d| middle(d, |d| &d.train));
+            table.row(blank.chain(["training".into()]).chain(train));
         }
         table
     }
@@ -119,11 +122,9 @@ impl Tabulate for Vec<Bias> {
 impl Tabulate for emergence::Findings {
     fn table(&self, look: &Look) -> Table {
         let mut table = Table::new(&[&["width", "parameters"], &POINT[..]].concat());
-        for Sitting { architecture, parameters, point, .. } in
-            self.over_width.iter().chain(&self.over_time)
-        {
+        for Sitting { architecture, point } in self.over_width.iter().chain(&self.over_time) {
             let (Architecture::Mlp { width, .. } | Architecture::UNet { width, .. }) = architecture;
-            let first = [width.to_string(), parameters.to_string()];
+            let first = [width.to_string(), point.parameters.to_string()];
             table.row(first.into_iter().chain(point_cells(point, look)));
         }
         table

@@ -4,7 +4,7 @@
 //! between stages: members never meet. Where members are fewer than cores, a large matrix multiply
 //! uses several cores; its bits are the same.
 
-use super::program::{Access, Buffer, MAX_BINDINGS, Program, Routine, Scope};
+use super::program::{Access, Buffer, MAX_BINDINGS, Program, Routine, Scope, Stage};
 use crate::error::{Error, Result};
 use crate::kernels::{Call, Slot};
 
@@ -84,6 +84,20 @@ impl CpuProgram {
         #[cfg(target_arch = "wasm32")]
         members.iter_mut().for_each(run);
     }
+
+    /// The same, but other tasks of the page come in between stages.
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) async fn run_breathing(&mut self, routine: Routine, times: u32) {
+        let Self { program, shared, members } = self;
+        for member in members {
+            for _ in 0..times {
+                for stage in program.stages(routine) {
+                    run_stage(stage, shared, member, 1);
+                    super::breath::breathe().await;
+                }
+            }
+        }
+    }
 }
 
 fn run_member(
@@ -96,33 +110,37 @@ fn run_member(
 ) {
     for _ in 0..times {
         for stage in program.stages(routine) {
-            // Written buffers leave the member while the stage runs, so that the rest can be read.
-            let mut written: [Vec<f32>; MAX_BINDINGS] = Default::default();
-            let access = stage.kernel.bindings.iter().map(|(_, access)| *access);
-            for ((binding, access), taken) in stage.bindings.iter().zip(access).zip(&mut written) {
-                if access == Access::Write {
-                    *taken = std::mem::take(&mut member[binding.view.buffer.id]);
-                }
-            }
-            let mut slots: [Slot<'_>; MAX_BINDINGS] = Default::default();
-            let access = stage.kernel.bindings.iter().map(|(_, access)| *access);
-            let bound = stage.bindings.iter().zip(access).zip(&mut written);
-            for (((binding, access), taken), slot) in bound.zip(&mut slots) {
-                let range = binding.view.offset..binding.view.offset + binding.extent;
-                let id = binding.view.buffer.id;
-                *slot = match (access, binding.view.buffer.scope()) {
-                    (Access::Write, _) => Slot::Write(&mut taken[range]),
-                    (Access::Read, Scope::Member) => Slot::Read(&member[id][range]),
-                    (Access::Read, Scope::Shared) => Slot::Read(&shared[id][range]),
-                };
-            }
-            (stage.kernel.cpu)(&mut Call::new(&stage.params, slots, threads));
-            let access = stage.kernel.bindings.iter().map(|(_, access)| *access);
-            for ((binding, access), taken) in stage.bindings.iter().zip(access).zip(&mut written) {
-                if access == Access::Write {
-                    member[binding.view.buffer.id] = std::mem::take(taken);
-                }
-            }
+            run_stage(stage, shared, member, threads);
+        }
+    }
+}
+
+fn run_stage(stage: &Stage, shared: &[Vec<f32>], member: &mut [Vec<f32>], threads: usize) {
+    // Written buffers leave the member while the stage runs, so that the rest can be read.
+    let mut written: [Vec<f32>; MAX_BINDINGS] = Default::default();
+    let access = stage.kernel.bindings.iter().map(|(_, access)| *access);
+    for ((binding, access), taken) in stage.bindings.iter().zip(access).zip(&mut written) {
+        if access == Access::Write {
+            *taken = std::mem::take(&mut member[binding.view.buffer.id]);
+        }
+    }
+    let mut slots: [Slot<'_>; MAX_BINDINGS] = Default::default();
+    let access = stage.kernel.bindings.iter().map(|(_, access)| *access);
+    let bound = stage.bindings.iter().zip(access).zip(&mut written);
+    for (((binding, access), taken), slot) in bound.zip(&mut slots) {
+        let range = binding.view.offset..binding.view.offset + binding.extent;
+        let id = binding.view.buffer.id;
+        *slot = match (access, binding.view.buffer.scope()) {
+            (Access::Write, _) => Slot::Write(&mut taken[range]),
+            (Access::Read, Scope::Member) => Slot::Read(&member[id][range]),
+            (Access::Read, Scope::Shared) => Slot::Read(&shared[id][range]),
+        };
+    }
+    (stage.kernel.cpu)(&mut Call::new(&stage.params, slots, threads));
+    let access = stage.kernel.bindings.iter().map(|(_, access)| *access);
+    for ((binding, access), taken) in stage.bindings.iter().zip(access).zip(&mut written) {
+        if access == Access::Write {
+            member[binding.view.buffer.id] = std::mem::take(taken);
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::faults::Faults;
 use super::program::{
     Access, Buffer, Kernel, MAX_BINDINGS, MAX_PARAMS, Profile, Program, Routine, Scope, Stage,
 };
@@ -35,21 +36,6 @@ struct Pipeline {
     constants: Vec<(&'static str, u32)>,
     layout: wgpu::BindGroupLayout,
     pipeline: wgpu::ComputePipeline,
-}
-
-/// The first error that the device reported outside any call; it stays, because what ran after it
-/// cannot be trusted.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Faults(Arc<Mutex<Option<Error>>>);
-
-impl Faults {
-    fn report(&self, error: Error) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-    }
-
-    pub(super) fn check(&self) -> Result<()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone().map_or(Ok(()), Err)
-    }
 }
 
 impl Gpu {
@@ -257,9 +243,8 @@ impl GpuProgram {
             program.routines().map(|(name, stages)| routine(gpu, &program, &buffers, name, stages));
         let routines = routines.collect();
         let errors = [memory.pop().await, validation.pop().await];
-        if let Some(error) = errors.iter().flatten().next() {
-            return Err(gpu_error(error));
-        }
+        let result = errors.iter().flatten().next().map_or(Ok(()), |error| Err(gpu_error(error)));
+        gpu.faults.explain(&gpu.device, result).await?;
         Ok(Self { gpu: gpu.clone(), program, buffers, routines })
     }
 
@@ -328,10 +313,9 @@ impl GpuProgram {
     pub(super) async fn read(&self, buffer: Buffer, deadline: Duration) -> Result<Vec<u32>> {
         self.gpu.faults.check()?;
         let source = self.handle(buffer)?;
-        let words =
-            readback::read(&self.gpu.device, &self.gpu.queue, source, &self.gpu.faults, deadline)
-                .await?;
-        Ok(words)
+        let Gpu { device, queue, faults, .. } = &self.gpu;
+        let words = readback::read(device, queue, source, faults, deadline).await;
+        faults.explain(device, words).await
     }
 }
 

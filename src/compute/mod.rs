@@ -1,6 +1,8 @@
 //! The compute core: a [`Program`] is recorded once and run by either [`Engine`].
 
+pub(crate) mod breath;
 mod cpu;
+mod faults;
 mod gpu;
 mod program;
 mod readback;
@@ -144,7 +146,7 @@ impl Loaded {
     }
 
     /// Runs a routine `times` times. On the GPU this submits and returns; errors that the device
-    /// finds later come out of the next call.
+    /// finds later come out of the next call that waits.
     pub fn run(&mut self, routine: Routine, times: u32) -> Result<()> {
         match self {
             Self::Cpu(cpu) => {
@@ -153,6 +155,16 @@ impl Loaded {
             }
             Self::Gpu(gpu) => gpu.run(routine, times),
         }
+    }
+
+    /// The same for work that may take long: on the CPU, a page's other tasks come in between.
+    pub async fn run_breathing(&mut self, routine: Routine, times: u32) -> Result<()> {
+        #[cfg(target_arch = "wasm32")]
+        if let Self::Cpu(cpu) = self {
+            cpu.run_breathing(routine, times).await;
+            return Ok(());
+        }
+        self.run(routine, times)
     }
 
     /// Waits until all submitted work is done.

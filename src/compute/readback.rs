@@ -4,8 +4,12 @@ use std::time::Duration;
 
 use futures_channel::oneshot;
 
-use super::gpu::Faults;
+use super::faults::Faults;
 use crate::error::{Error, ErrorKind, Result};
+
+/// How often a wait for a map looks whether the device is still there.
+#[cfg(target_arch = "wasm32")]
+const WATCH: Duration = Duration::from_millis(250);
 
 /// Copies `source` to a mappable buffer, maps it and returns its words.
 pub(super) async fn read(
@@ -29,9 +33,7 @@ pub(super) async fn read(
         // The receiver is gone only if the caller gave up waiting.
         drop(sender.send(result));
     });
-    let mapped = within(device, receiver, deadline).await;
-    faults.check()?;
-    mapped?.map_err(|error| {
+    within(device, receiver, faults, deadline).await?.map_err(|error| {
         Error::new(ErrorKind::Gpu, format!("Reading from the GPU failed: {error}"), "Try again")
     })?;
     let view = staging.get_mapped_range(..).map_err(|error| {
@@ -59,6 +61,7 @@ fn dropped() -> Error {
 async fn within<T>(
     device: &wgpu::Device,
     receiver: oneshot::Receiver<T>,
+    _faults: &Faults,
     deadline: Duration,
 ) -> Result<T> {
     let wait = wgpu::PollType::Wait { submission_index: None, timeout: Some(deadline) };
@@ -70,18 +73,27 @@ async fn within<T>(
 async fn within<T>(
     _device: &wgpu::Device,
     mut receiver: oneshot::Receiver<T>,
+    faults: &Faults,
     deadline: Duration,
 ) -> Result<T> {
     use std::future::{Future, poll_fn};
     use std::pin::pin;
     use std::task::Poll;
 
-    let mut timer = pin!(crate::web::sleep(deadline));
-    poll_fn(|context| {
-        if let Poll::Ready(value) = pin!(&mut receiver).poll(context) {
-            return Poll::Ready(value.map_err(|_| dropped()));
+    let mut waited = Duration::ZERO;
+    while waited < deadline {
+        let mut timer = pin!(crate::web::sleep(WATCH));
+        let answer = poll_fn(|context| {
+            if let Poll::Ready(value) = pin!(&mut receiver).poll(context) {
+                return Poll::Ready(Some(value));
+            }
+            timer.as_mut().poll(context).map(|()| None)
+        });
+        if let Some(value) = answer.await {
+            return value.map_err(|_| dropped());
         }
-        timer.as_mut().poll(context).map(|()| Err(timeout()))
-    })
-    .await
+        faults.check()?;
+        waited += WATCH;
+    }
+    Err(timeout())
 }

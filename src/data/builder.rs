@@ -69,7 +69,7 @@ impl Builder {
     /// An empty set.
     #[must_use]
     pub fn new(name: &str, options: &Options) -> Self {
-        let about = About { name: name.into(), ..About::default() };
+        let about = About { set: name.into(), name: name.into(), ..About::default() };
         Self { about, options: *options, shape: None, images: Vec::new(), resampler: None }
     }
 

@@ -27,6 +27,7 @@ pub fn faces(seed: u64, count: u32, size: usize) -> Result<Dataset> {
         Face::new(seed, index).draw(size, image);
     }
     let about = About {
+        set: "faces".into(),
         name: "Faces".into(),
         source: "Drawn by this program from random parameters".into(),
         licence: "MIT OR Apache-2.0".into(),

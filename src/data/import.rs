@@ -83,10 +83,10 @@ pub(super) fn is_picture(name: &str) -> bool {
 /// [`zip_entries`](super::zip_entries)) and hands them to a [`Builder`](super::Builder).
 pub fn import(name: &str, bytes: &[u8], options: &Options) -> Result<Dataset> {
     check_size(bytes)?;
-    match detect(name, bytes) {
+    let mut set = match detect(name, bytes) {
         Some(Format::Gzip) => {
             let inner = name.strip_suffix(".gz").unwrap_or(name);
-            import_plain(inner, &archive::gunzip(bytes)?, options)
+            import_plain(inner, &archive::gunzip(bytes)?, options)?
         }
         Some(Format::Zip) => {
             let entries = archive::zip_entries(bytes)?;
@@ -96,10 +96,18 @@ pub fn import(name: &str, bytes: &[u8], options: &Options) -> Result<Dataset> {
             if largest.is_picture() {
                 return Err(pictures());
             }
-            import_plain(&largest.name(), &largest.read()?, options)
+            import_plain(&largest.name(), &largest.read()?, options)?
         }
-        _ => import_plain(name, bytes, options),
-    }
+        _ => import_plain(name, bytes, options)?,
+    };
+    set.about.set = short_name(name, bytes).to_owned();
+    Ok(set)
+}
+
+/// A file without its folder; a set that comes with the page also without its ending.
+fn short_name<'a>(path: &'a str, bytes: &[u8]) -> &'a str {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    if bytes.starts_with(packed::MAGIC) { name.strip_suffix(".bin").unwrap_or(name) } else { name }
 }
 
 fn import_plain(name: &str, bytes: &[u8], options: &Options) -> Result<Dataset> {

@@ -28,6 +28,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Standard deviation of standardized images, over all pixels: the σ_data of EDM.
 pub const SIGMA_DATA: f32 = 0.5;
@@ -54,6 +55,9 @@ impl Shape {
 /// What the reader is told about a set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
+    /// The short name by which it is made again: `"faces"`, that of a set that comes with the page,
+    /// or a file's.
+    pub set: String,
     /// Its name.
     pub name: String,
     /// Where it comes from.
@@ -62,6 +66,22 @@ pub struct About {
     pub licence: String,
     /// What was assumed or left out when it was read; may be empty.
     pub note: String,
+}
+
+/// How to make the same images again, in the same order, with the same ones held out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Recipe {
+    /// The set's short name (see [`About::set`]).
+    pub set: String,
+    /// Sides of an image, in pixels.
+    pub size: usize,
+    /// Seed of the shuffle, and of what is drawn.
+    pub seed: u64,
+    /// Images in all.
+    pub count: usize,
+    /// Images among them that are kept from training.
+    pub held_out: usize,
 }
 
 /// A set of equally shaped images with values in [-1, 1].
@@ -143,7 +163,10 @@ impl Dataset {
         let train_values = (len - held_out) * dim;
         let standardization = Standardization::measure(&rows[..train_values], dim)?;
         standardization.apply(&mut rows);
-        Ok(Split { shape: self.shape, standardization, rows, train_values })
+        let (set, size) = (self.about.set.clone(), self.shape.width);
+        let recipe = Recipe { set, size, seed, count: len, held_out };
+        let rows = rows.into();
+        Ok(Split { recipe, shape: self.shape, standardization, rows, train_values })
     }
 }
 
@@ -153,13 +176,20 @@ impl Dataset {
 /// disjoint ranges are independent training sets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Split {
+    recipe: Recipe,
     shape: Shape,
     standardization: Standardization,
-    rows: Vec<f32>,
+    rows: Arc<[f32]>,
     train_values: usize,
 }
 
 impl Split {
+    /// How to make it again.
+    #[must_use]
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
     /// Shape of one image.
     #[must_use]
     pub fn shape(&self) -> Shape {

@@ -14,8 +14,8 @@ pub(super) fn import(bytes: &[u8], options: &Options) -> Result<Dataset> {
     let (row_values, first) = (set.width * set.channels, left * set.channels);
 
     let mut builder = Builder::new("", options);
-    builder.about =
-        About { name: set.name, source: set.source, licence: set.licence, note: String::new() };
+    let (name, source, licence) = (set.name, set.source, set.licence);
+    builder.about = About { name, source, licence, ..About::default() };
     for i in builder.choose(set.count) {
         let rows = &set.pixels[(i * set.height + top) * row_values..];
         let read = |y: usize, row: &mut [f32]| from_bytes(&rows[y * row_values + first..], row);

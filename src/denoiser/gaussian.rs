@@ -112,7 +112,13 @@ impl Gaussian {
     pub fn fit(sets: &TrainingSets) -> Result<Self> {
         let fit = |member| GaussianFit::new(sets.images(member), sets.dim()).map(Arc::new);
         let fits = (0..sets.ranges().len()).map(fit).collect::<Result<_>>()?;
-        Ok(Self { fits, dim: sets.dim() })
+        Ok(Self::new(fits, sets.dim()))
+    }
+
+    /// Those of known fits to images of `dim` numbers.
+    #[must_use]
+    pub const fn new(fits: Vec<Arc<GaussianFit>>, dim: usize) -> Self {
+        Self { fits, dim }
     }
 
     /// The fit of each member.

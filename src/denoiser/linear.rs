@@ -5,12 +5,23 @@
 //! hardly vary in most directions. So the engine first whitens `x = y + σ n` with the images' own
 //! principal axes, `z = (Λ + σ²)^{-1/2} Uᵀ (x - μ)`, whose covariance is near the identity at every
 //! noise level; there, sums in f32 are good enough, and the host solves in f64.
+//!
+//! The paper minimized the same loss by descent: Adam from `W = 0, b = 0` on batches of 256, in
+//! pixels divided by `√d`, with a learning rate chosen for each noise level. [`Solver::Descent`] does
+//! the same with the gradient of the whole sum and in the whitened coordinates, where one step size
+//! suits all levels. It ends at the solution of the normal equations.
+//!
+//! On which images matters. D_M, and any network that has learnt it, is optimal for its training
+//! images; by orthogonality its best linear approximation *on those* is their D_G, whatever else it
+//! does (`tests/common/distillation.rs` shows it). So the paper distils on images that were held out,
+//! and so do we unless asked.
 
 use std::sync::Arc;
 
 use nalgebra::{DMatrix, DVector};
+use serde::{Deserialize, Serialize};
 
-use super::{Denoiser, GaussianFit, Placed};
+use super::{Denoiser, GaussianFit, Placed, TrainingSets};
 use crate::compute::{Buffer, Loaded, Program, Routine, View};
 use crate::error::{Error, Result};
 use crate::kernels::matmul::{Keep, Layout, Matmul};
@@ -19,6 +30,87 @@ use crate::rng::Stream;
 
 /// Ridge added to the (whitened, hence unit) second moments, so that few samples still give an answer.
 const RIDGE: f64 = 1e-6;
+
+/// Noisy images that are denoised at a time: the paper's batch.
+pub const DISTILLATION_ROWS: usize = 256;
+
+/// Address of the first batch's noise: far from that of the portraits, which use the same stream.
+const FIRST_BATCH: u32 = 1000;
+
+/// Descent ends when the gradient is this small, relative to where it began, …
+const FLAT: f64 = 1e-9;
+
+/// … or after this many steps.
+const MOST_STEPS: u32 = 1000;
+
+/// How D_L is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Distill {
+    /// Batches of [`DISTILLATION_ROWS`] noisy images at each noise level.
+    pub batches: u32,
+    /// What the noise is added to.
+    pub images: DistilledOn,
+    /// How the least-squares problem is solved.
+    pub method: Solver,
+}
+
+impl Default for Distill {
+    /// The normal equations of 8192 held-out images with noise.
+    fn default() -> Self {
+        Self { batches: 32, images: DistilledOn::HeldOut, method: Solver::Normal }
+    }
+}
+
+/// The images on which a denoiser is approximated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DistilledOn {
+    /// Images that no network has seen, the same for all: the paper's choice.
+    HeldOut,
+    /// Those that the network learnt from.
+    Training,
+}
+
+/// How a least-squares problem is solved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Solver {
+    /// At once, by the normal equations.
+    Normal,
+    /// Step by step, by gradient descent from zero.
+    Descent,
+}
+
+impl Solver {
+    /// The minimum of `tr(Xᵀ A X) / 2 - tr(Bᵀ X)`, where A is symmetric and positive.
+    fn solve(self, a: DMatrix<f64>, b: &DMatrix<f64>) -> Result<DMatrix<f64>> {
+        if self == Self::Descent {
+            return Ok(descend(&a, b));
+        }
+        a.cholesky().map(|factor| factor.solve(b)).ok_or_else(|| {
+            Error::bad_input(
+                "The linear approximation is not determined",
+                "Distil on more images or with more batches",
+            )
+        })
+    }
+}
+
+/// Gradient descent from zero.
+fn descend(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
+    // No eigenvalue exceeds the largest sum of a row, so this step size is safe.
+    let bound = a.row_iter().map(|row| row.lp_norm(1)).fold(f64::MIN_POSITIVE, f64::max);
+    let mut solution = DMatrix::zeros(b.nrows(), b.ncols());
+    for _ in 0..MOST_STEPS {
+        let gradient = a * &solution - b;
+        if gradient.norm() <= FLAT * b.norm() {
+            break;
+        }
+        solution -= gradient / bound;
+    }
+    solution
+}
 
 /// One affine map for each noise level: `W_σ x + b_σ`, for one member.
 #[derive(Debug, Clone)]
@@ -124,17 +216,18 @@ impl Placed for LinearIn {
 /// What distils a denoiser, in a program.
 #[derive(Debug)]
 pub struct Distillation {
+    how: Distill,
     routine: Routine,
     clock: Buffer,
     sigma: Buffer,
+    clean: Buffer,
     basis: Buffer,
     shift: Buffer,
     moments: Buffer,
     products: Buffer,
-    axes: Axes,
+    images: TrainingSets,
+    axes: Vec<Arc<Axes>>,
     seed: u64,
-    rows: usize,
-    dim: usize,
 }
 
 /// All `d` principal axes of a set of images, also those along which it does not vary.
@@ -170,35 +263,57 @@ impl Axes {
         Ok(Self { mean: fit.mean, eigenvalues, eigenvectors })
     }
 
-    /// `U (Λ + σ²)^{-1/2}`, so that `z = Vᵀ (x - μ)`.
-    fn whitening(&self, sigma: f64) -> DMatrix<f64> {
-        let mut v = self.eigenvectors.clone();
-        for (mut column, lambda) in v.column_iter_mut().zip(&self.eigenvalues) {
+    /// What whitens the images with noise of level `sigma`.
+    fn whitening(&self, sigma: f64) -> Whitening {
+        let mut basis = self.eigenvectors.clone();
+        for (mut column, lambda) in basis.column_iter_mut().zip(&self.eigenvalues) {
             column /= (lambda + sigma * sigma).sqrt();
         }
-        v
+        let shift = -basis.tr_mul(&self.mean);
+        Whitening { basis, shift }
     }
 }
 
+/// `z = Vᵀ x + s`, where `V = U (Λ + σ²)^{-1/2}` and `s = -Vᵀ μ`.
+struct Whitening {
+    basis: DMatrix<f64>,
+    shift: DVector<f64>,
+}
+
 impl Distillation {
-    /// Places the distillation of `denoiser` on `images` (held out, as in the paper, or the training
-    /// images). Each pass adds fresh noise to all of them.
+    /// Places the distillation of `denoiser` on one set of `images` for each member. Every image
+    /// gets fresh noise whenever its turn comes.
     pub fn place(
         program: &mut Program,
         denoiser: &dyn Denoiser,
-        images: &Arc<[f32]>,
+        images: &TrainingSets,
+        how: Distill,
         seed: u64,
     ) -> Result<Self> {
-        let dim = denoiser.dim();
-        let rows = images.len() / dim;
-        let axes = Axes::of(images, dim)?;
+        images.check_members(program)?;
+        let (rows, dim) = (DISTILLATION_ROWS, denoiser.dim());
+        if how.batches == 0 || images.dim() != dim {
+            return Err(Error::bad_input(
+                format!("{} batches of images of {} numbers, for {dim}", how.batches, images.dim()),
+                "Distil on at least one batch of the images that the denoiser is made for",
+            ));
+        }
+        let mut axes: Vec<Arc<Axes>> = Vec::new();
+        for (member, range) in images.ranges().iter().enumerate() {
+            // Held-out images are the same for all: their axes are found once.
+            let known = images.ranges()[..member].iter().position(|other| other == range);
+            axes.push(match known {
+                Some(other) => Arc::clone(&axes[other]),
+                None => Arc::new(Axes::of(images.images(member), dim)?),
+            });
+        }
         let placed = denoiser.place(program, rows)?;
         let wide = dim + 1;
-        let clean = program.constant("distillation images", images)?;
+        let clean = program.buffer("distillation images", rows * dim)?;
         let clock = program.shared("distillation clock", noise::CLOCK)?;
         let sigma = program.shared("distillation σ", 1)?;
-        let basis = program.shared("whitening", dim * wide)?;
-        let shift = program.shared("whitening shift", wide)?;
+        let basis = program.buffer("whitening", dim * wide)?;
+        let shift = program.buffer("whitening shift", wide)?;
         let noisy = program.buffer("noisy image", rows * dim)?;
         let denoised = program.buffer("denoised image", rows * dim)?;
         let z = program.buffer("whitened image", rows * wide)?;
@@ -215,70 +330,95 @@ impl Distillation {
                 .keep(Keep::All)
                 .record(p)
         })?;
-        Ok(Self { routine, clock, sigma, basis, shift, moments, products, axes, seed, rows, dim })
+        let images = images.clone();
+        Ok(Self {
+            how,
+            routine,
+            clock,
+            sigma,
+            clean,
+            basis,
+            shift,
+            moments,
+            products,
+            images,
+            axes,
+            seed,
+        })
     }
 
-    /// The best linear approximation of each member at `sigma`, from `passes` passes over the images.
+    /// The images of a batch, all members': each set goes round and round.
+    fn batch(&self, batch: u32) -> Vec<f32> {
+        let dim = self.images.dim();
+        let first = batch as usize * DISTILLATION_ROWS;
+        let of_member = |member: usize| {
+            let set = self.images.images(member);
+            let start = first * dim % set.len();
+            set.iter().cycle().skip(start).take(DISTILLATION_ROWS * dim)
+        };
+        (0..self.axes.len()).flat_map(of_member).copied().collect()
+    }
+
+    /// Uploads how each member's images at noise level `sigma` are whitened.
+    fn upload_whitening(&self, loaded: &mut Loaded, whitening: &[Whitening]) -> Result<()> {
+        let (mut basis, mut shift) = (Vec::new(), Vec::new());
+        for w in whitening {
+            // The last column of z is 1: it carries the bias.
+            for row in w.basis.row_iter() {
+                basis.extend(row.iter().map(|&v| v as f32).chain([0.0]));
+            }
+            shift.extend(w.shift.iter().map(|&v| v as f32).chain([1.0]));
+        }
+        loaded.upload(self.basis, &basis)?;
+        loaded.upload(self.shift, &shift)
+    }
+
+    /// The best linear approximation of each member at `sigma`.
     pub async fn solve(
         &self,
         loaded: &mut Loaded,
         sigma: f32,
-        passes: u32,
     ) -> Result<Vec<(DMatrix<f64>, DVector<f64>)>> {
-        let (dim, wide) = (self.dim, self.dim + 1);
-        let v = self.axes.whitening(f64::from(sigma));
-        let shift = -v.tr_mul(&self.axes.mean);
-        // The last column of z is 1: it carries the bias.
-        let basis: Vec<f32> = (0..dim)
-            .flat_map(|i| (0..wide).map(move |j| (i, j)))
-            .map(|(i, j)| if j < dim { v[(i, j)] as f32 } else { 0.0 })
-            .collect();
-        let ones: Vec<f32> = shift.iter().map(|&s| s as f32).chain([1.0]).collect();
+        let dim = self.images.dim();
+        let wide = dim + 1;
+        let whitening: Vec<_> = self.axes.iter().map(|a| a.whitening(f64::from(sigma))).collect();
+        self.upload_whitening(loaded, &whitening)?;
         loaded.upload(self.sigma, &[sigma])?;
-        loaded.upload(self.basis, &basis)?;
-        loaded.upload(self.shift, &ones)?;
         loaded.upload(self.moments, &vec![0.0_f32; self.moments.len()])?;
         loaded.upload(self.products, &vec![0.0_f32; self.products.len()])?;
-        for pass in 0..passes {
-            loaded.upload(self.clock, &noise::clock(self.seed, 1000 + pass))?;
+        for batch in 0..self.how.batches {
+            loaded.upload(self.clean, &self.batch(batch))?;
+            loaded.upload(self.clock, &noise::clock(self.seed, FIRST_BATCH + batch))?;
             loaded.run(self.routine, 1)?;
         }
-        let members = loaded.program().members();
         let moments: Vec<f32> = loaded.read(self.moments).await?;
         let products: Vec<f32> = loaded.read(self.products).await?;
-        let count = f64::from(passes) * self.rows as f64;
-        let solve = |m: usize| {
-            let to = |data: &[f32], cols: usize| {
-                let rows = data.chunks_exact(cols).flatten().map(|&v| f64::from(v) / count);
-                DMatrix::from_row_iterator(wide, cols, rows)
-            };
-            let mut a = to(&moments[m * wide * wide..(m + 1) * wide * wide], wide);
-            let b = to(&products[m * wide * dim..(m + 1) * wide * dim], dim);
+        let count = f64::from(self.how.batches) * DISTILLATION_ROWS as f64;
+        let mean = |sums: &[f32], cols: usize| {
+            let values = sums.iter().map(|&v| f64::from(v) / count);
+            DMatrix::from_row_iterator(wide, cols, values)
+        };
+        let solve = |((moments, products), white): ((&[f32], &[f32]), &Whitening)| {
+            let mut a = mean(moments, wide);
             for i in 0..wide {
                 a[(i, i)] += RIDGE;
             }
-            let solution = a.cholesky().map(|factor| factor.solve(&b)).ok_or_else(|| {
-                Error::bad_input(
-                    "The linear approximation is not determined",
-                    "Distil on more images or with more passes",
-                )
-            })?;
+            let solution = self.how.method.solve(a, &mean(products, dim))?;
             let linear = solution.rows(0, dim);
-            let weight = (&v * linear).transpose();
-            let bias = solution.row(dim).transpose() + linear.tr_mul(&shift);
+            let weight = (&white.basis * linear).transpose();
+            let bias = solution.row(dim).transpose() + linear.tr_mul(&white.shift);
             Ok((weight, bias))
         };
-        (0..members).map(solve).collect()
+        let sums = moments.chunks_exact(wide * wide).zip(products.chunks_exact(wide * dim));
+        sums.zip(&whitening).map(solve).collect()
     }
 
     /// [`solve`](Self::solve) at each of `sigmas`.
-    pub async fn fit(&self, loaded: &mut Loaded, sigmas: &[f32], passes: u32) -> Result<Linear> {
+    pub async fn fit(&self, loaded: &mut Loaded, sigmas: &[f32]) -> Result<Linear> {
         let empty = LinearFit { sigmas: sigmas.to_vec(), weights: Vec::new(), biases: Vec::new() };
-        let mut fits = vec![empty; loaded.program().members()];
+        let mut fits = vec![empty; self.axes.len()];
         for &sigma in sigmas {
-            for (fit, (weight, bias)) in
-                fits.iter_mut().zip(self.solve(loaded, sigma, passes).await?)
-            {
+            for (fit, (weight, bias)) in fits.iter_mut().zip(self.solve(loaded, sigma).await?) {
                 fit.weights.push(weight);
                 fit.biases.push(bias);
             }

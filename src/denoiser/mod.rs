@@ -15,7 +15,9 @@ mod trained;
 
 pub use empirical::{Empirical, EmpiricalIn, Neighbours};
 pub use gaussian::{Gaussian, GaussianFit, GaussianIn, MAX_DIM};
-pub use linear::{Distillation, Linear, LinearFit};
+pub use linear::{
+    DISTILLATION_ROWS, Distill, Distillation, DistilledOn, Linear, LinearFit, Solver,
+};
 pub use trained::Trained;
 
 use std::ops::Range;

@@ -9,8 +9,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::portrait::Look;
-use super::study::{Member, Point, References, Study};
-use super::{Experiment, Preset, Progress};
+use super::references::References;
+use super::study::{Member, Point, Study};
+use super::{Detail, Experiment, Preset, Progress};
 use crate::compute::Engine;
 use crate::data::{Shape, Split};
 use crate::error::{Error, Result};
@@ -19,48 +20,44 @@ use crate::train;
 
 /// What to train and what to look at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Config {
-    /// Sizes of the training sets.
+    /// Sizes of the training sets of the network that trains for long.
     pub sizes: Vec<usize>,
-    /// Seed of all networks.
-    pub seed: u64,
-    /// Widths of the networks that are looked at when they are done.
+    /// How it is trained.
+    pub train_long: train::Config,
+    /// Widths of the other networks.
     pub widths: Vec<usize>,
+    /// Sizes of their training sets.
+    pub width_sizes: Vec<usize>,
     /// How they are trained.
     pub train: train::Config,
-    /// How the network is trained that is looked at on the way.
-    pub train_long: train::Config,
-    /// Steps at which it is looked at.
+    /// Seed of all networks.
+    pub seed: u64,
+    /// Steps at which they are looked at; and when they are done.
     pub checkpoints: Vec<u32>,
     /// How they are looked at.
     pub look: Look,
-    /// Samples of each that are shown.
-    pub shown: usize,
 }
 
 /// One network at one moment.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sitting {
     /// Its architecture.
     pub architecture: Architecture,
-    /// Numbers that it learns.
-    pub parameters: usize,
     /// Its figures.
     #[serde(flatten)]
     pub point: Point,
-    /// Some of its samples, as bytes to show.
-    pub samples: Vec<u8>,
 }
 
 /// What Figure 3 shows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Findings {
-    /// Networks of each width at the end of their training, for each size of training set.
+    /// Networks of each width, for each size of training set, at each checkpoint.
     pub over_width: Vec<Sitting>,
-    /// One network at each checkpoint, for each size of training set.
+    /// The network that trains for long, for each size of training set, at each checkpoint.
     pub over_time: Vec<Sitting>,
 }
 
@@ -68,22 +65,40 @@ pub struct Findings {
 #[derive(Debug)]
 pub struct Emergence {
     config: Config,
-    /// The long run, then one for each width.
-    runs: Vec<Run>,
+    /// The networks that train for long, if there are any.
+    long: Vec<Ensemble>,
+    /// One ensemble for each width.
+    widths: Vec<Ensemble>,
     references: References,
 }
 
-/// An ensemble, when it is to be looked at, and what was seen.
+/// Networks of one width, when they are looked at, and what was seen.
 #[derive(Debug)]
-struct Run {
+struct Ensemble {
     study: Study,
     checkpoints: Vec<u32>,
-    sittings: Vec<Sitting>,
+    /// By checkpoint.
+    seen: Vec<Vec<Sitting>>,
     seconds_left: Option<f64>,
 }
 
-impl Run {
-    fn share(&self) -> f64 {
+impl Ensemble {
+    async fn new(
+        engine: &Engine,
+        split: &Split,
+        sizes: &[usize],
+        train: &train::Config,
+        config: &Config,
+    ) -> Result<Self> {
+        let study = Study::new(engine, split, &members(sizes, config), train, &config.look).await?;
+        let mut checkpoints = config.checkpoints.clone();
+        checkpoints.retain(|&step| step < train.steps);
+        checkpoints.push(train.steps);
+        Ok(Self { study, checkpoints, seen: Vec::new(), seconds_left: None })
+    }
+
+    /// The share of its steps that is done.
+    fn done(&self) -> f64 {
         let session = self.study.session();
         f64::from(session.steps_done()) / f64::from(session.config().steps)
     }
@@ -92,34 +107,51 @@ impl Run {
     async fn advance(
         &mut self,
         slice: Duration,
-        references: &References,
-        shown: usize,
+        references: &mut References,
     ) -> Result<train::Report> {
-        let done = self.study.session().steps_done();
-        let next = self.checkpoints.iter().copied().find(|&step| step > done);
+        let next = self.checkpoints.get(self.seen.len()).copied();
         let report = self.study.advance_to(next.unwrap_or(u32::MAX), slice).await?;
         self.seconds_left = report.seconds_left;
         if Some(report.step) == next {
-            self.look(references, shown).await?;
+            let sittings = self.look(references, Detail::Full).await?;
+            self.seen.push(sittings);
         }
         Ok(report)
     }
 
-    async fn look(&mut self, references: &References, shown: usize) -> Result<()> {
-        let portraits = self.study.portraits().await?;
-        let points = self.study.describe(&portraits, references).await?;
-        let (split, session) = (self.study.split(), self.study.session());
-        self.sittings.extend(points.into_iter().zip(portraits).map(|(point, portrait)| {
-            let shown = portrait.samples.len().min(shown * split.dim());
-            Sitting {
-                architecture: session.config().architecture.clone(),
-                parameters: session.parameter_count(),
-                point,
-                samples: split.standardization().to_display(&portrait.samples[..shown]),
-            }
-        }));
-        Ok(())
+    /// The networks as they are now.
+    async fn look(&mut self, references: &mut References, detail: Detail) -> Result<Vec<Sitting>> {
+        let points = self.study.points(references, detail).await?;
+        let architecture = &self.study.session().config().architecture;
+        let sitting = |point| Sitting { architecture: architecture.clone(), point };
+        Ok(points.into_iter().map(sitting).collect())
     }
+
+    /// All that was seen, network by network. A glance also shows the networks as they are now.
+    async fn findings(
+        &mut self,
+        references: &mut References,
+        detail: Detail,
+    ) -> Result<Vec<Sitting>> {
+        let mut seen = self.seen.clone();
+        if detail == Detail::Glance {
+            let look = self.study.look();
+            let sigmas = look.glance().sigmas;
+            let levels: Vec<usize> = sigmas.iter().filter_map(|&s| look.level(s)).collect();
+            seen.iter_mut().flatten().for_each(|sitting| sitting.point.keep(&levels));
+            if self.seen.len() < self.checkpoints.len() {
+                seen.push(self.look(references, detail).await?);
+            }
+        }
+        let members = seen.first().map_or(0, Vec::len);
+        let course = |m: usize| seen.iter().filter_map(move |sittings| sittings.get(m).cloned());
+        Ok((0..members).flat_map(course).collect())
+    }
+}
+
+/// The members of an ensemble.
+fn members(sizes: &[usize], config: &Config) -> Vec<Member> {
+    sizes.iter().map(|&n| Member { first: 0, n, seed: config.seed }).collect()
 }
 
 impl Experiment for Emergence {
@@ -131,25 +163,32 @@ impl Experiment for Emergence {
         let train = preset.train(shape);
         // Time is to be the only thing that changes, so the learning rate does not.
         let long = train::Config { rate: 2e-3, floor: 1.0, ..train.clone() };
-        let (sizes, widths, steps) = match preset {
-            Preset::Quick => (vec![32], vec![16, 64, 192], 6400),
-            Preset::Main => (vec![32, 128], vec![32, 64, 128, 256, 512], 6400),
-            Preset::Faithful => (vec![64], vec![4, 8, 16, 32], 12_800),
+        let (sizes, widths, width_sizes, steps) = match preset {
+            Preset::Quick => (vec![16, 32, 64, 128], vec![16, 64, 192], vec![32], 6400),
+            Preset::Main => (
+                vec![8, 16, 32, 64, 128, 256, 512, 1024],
+                vec![32, 64, 128, 256, 512],
+                vec![32, 128],
+                6400,
+            ),
+            Preset::Faithful => (vec![64], vec![4, 8, 16, 32], vec![64], 12_800),
         };
+        // There is one more look for each moment, so each is briefer.
+        let look = Look { sigmas: vec![1.0, 0.4, 0.15], shown: 6, ..preset.look(seed) };
         Config {
             sizes,
-            seed,
-            widths,
-            train,
             train_long: train::Config { steps, ..long },
+            widths,
+            width_sizes,
+            train,
+            seed,
             checkpoints: (0..).map(|i| 50 << i).take_while(|&step| step <= steps).collect(),
-            look: preset.look(seed),
-            shown: 8,
+            look,
         }
     }
 
     fn images(config: &Config) -> usize {
-        config.sizes.iter().copied().max().unwrap_or(0)
+        config.sizes.iter().chain(&config.width_sizes).copied().max().unwrap_or(0)
     }
 
     fn look(config: &Config) -> &Look {
@@ -157,42 +196,46 @@ impl Experiment for Emergence {
     }
 
     async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {
-        let seed = config.seed;
-        let members: Vec<_> = config.sizes.iter().map(|&n| Member { first: 0, n, seed }).collect();
-        let mut plans = vec![(config.train_long.clone(), config.checkpoints.clone())];
-        plans.extend(config.widths.iter().map(|&width| {
-            let architecture = config.train.architecture.with_width(width);
-            let train = train::Config { architecture, ..config.train.clone() };
-            let end = vec![train.steps];
-            (train, end)
-        }));
-        let mut runs = Vec::new();
-        for (train, checkpoints) in plans {
-            let study = Study::new(engine, split, &members, &train, &config.look).await?;
-            runs.push(Run { study, checkpoints, sittings: Vec::new(), seconds_left: None });
+        let (mut long, mut widths, mut all) = (Vec::new(), Vec::new(), Vec::new());
+        if !config.sizes.is_empty() {
+            all.extend(members(&config.sizes, &config));
+            let train = &config.train_long;
+            long.push(Ensemble::new(engine, split, &config.sizes, train, &config).await?);
         }
-        // All runs have the same training sets.
-        let references = runs[0].study.references().await?;
-        Ok(Self { config, runs, references })
+        for &width in &config.widths {
+            all.extend(members(&config.width_sizes, &config));
+            let architecture = config.train.architecture.with_width(width);
+            let train = &train::Config { architecture, ..config.train.clone() };
+            widths.push(Ensemble::new(engine, split, &config.width_sizes, train, &config).await?);
+        }
+        let references = References::new(engine, split, &all, &config.look)?;
+        Ok(Self { config, long, widths, references })
     }
 
     async fn advance(&mut self, slice: Duration) -> Result<Progress> {
-        let behind = self.runs.iter_mut().min_by(|a, b| a.share().total_cmp(&b.share()));
+        let all = self.long.iter_mut().chain(&mut self.widths);
+        let behind = all.min_by(|a, b| a.done().total_cmp(&b.done()));
         let behind = behind.ok_or_else(|| Error::bad_input("There is nothing to train", ""))?;
-        let training = behind.advance(slice, &self.references, self.config.shown).await?;
-        let sessions = || self.runs.iter().map(|run| run.study.session());
+        let training = behind.advance(slice, &mut self.references).await?;
+        let all = || self.long.iter().chain(&self.widths);
+        let sessions = || all().map(|ensemble| ensemble.study.session());
         Ok(Progress {
             step: sessions().map(train::Session::steps_done).sum(),
             total: sessions().map(|session| session.config().steps).sum(),
-            seconds_left: self.runs.iter().map(|run| run.seconds_left).sum(),
+            seconds_left: all().map(|ensemble| ensemble.seconds_left).sum(),
             training,
         })
     }
 
-    async fn findings(&mut self) -> Result<Findings> {
-        let sittings = |runs: &[Run]| runs.iter().flat_map(|r| r.sittings.clone()).collect();
-        let (long, widths) = self.runs.split_at(1);
-        Ok(Findings { over_width: sittings(widths), over_time: sittings(long) })
+    async fn findings(&mut self, detail: Detail) -> Result<Findings> {
+        let mut findings = Findings { over_width: Vec::new(), over_time: Vec::new() };
+        for ensemble in &mut self.widths {
+            findings.over_width.extend(ensemble.findings(&mut self.references, detail).await?);
+        }
+        for ensemble in &mut self.long {
+            findings.over_time.extend(ensemble.findings(&mut self.references, detail).await?);
+        }
+        Ok(findings)
     }
 
     fn config(&self) -> &Config {

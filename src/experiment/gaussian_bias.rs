@@ -6,19 +6,21 @@ use std::time::Duration;
 use nalgebra::DMatrix;
 use serde::{Deserialize, Serialize};
 
-use super::portrait::{Look, Portrait, score_difference};
+use super::gallery::{Images, nearest};
+use super::portrait::{Look, Portrait};
+use super::references::{Reference, References};
 use super::study::{Differences, Member, Point, Study};
-use super::{Experiment, Preset, Progress};
+use super::{Detail, Experiment, Preset, Progress};
 use crate::compute::Engine;
 use crate::data::{Shape, Split};
-use crate::denoiser::GaussianFit;
+use crate::denoiser::{Distill, GaussianFit, LinearFit};
 use crate::error::Result;
 use crate::metrics::Estimate;
 use crate::train;
 
 /// What to train and what to look at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Config {
     /// Sizes of the training sets: one that is memorized, one that is generalized from.
     pub sizes: Vec<usize>,
@@ -31,7 +33,7 @@ pub struct Config {
     /// Singular vectors that are compared with principal axes.
     pub axes: usize,
     /// Samples whose way from noise to image is shown.
-    pub shown: usize,
+    pub paths: usize,
 }
 
 /// What Figure 2 shows of one network.
@@ -41,16 +43,26 @@ pub struct Bias {
     /// The network beside D_G and D_M.
     #[serde(flatten)]
     pub point: Point,
-    /// Score difference between D_θ and D_L.
-    pub difference_linear: Differences,
+    /// Score difference between D_G and D_M.
+    pub difference_gaussian_empirical: Differences,
+    /// Score difference between D_θ and D_L; nothing about D_L is known at a glance.
+    pub difference_linear: Option<Differences>,
+    /// Score difference between D_L and D_G.
+    pub difference_linear_gaussian: Option<Differences>,
+    /// Score difference between D_L and D_M.
+    pub difference_linear_empirical: Option<Differences>,
     /// Cosine between the samples of D_θ and D_L.
-    pub cosine_linear: Estimate,
+    pub cosine_linear: Option<Estimate>,
     /// Cosine between the samples of D_L and D_G.
-    pub cosine_linear_gaussian: Estimate,
+    pub cosine_linear_gaussian: Option<Estimate>,
     /// At each noise level that is looked at.
-    pub alignment: Vec<Alignment>,
+    pub alignment: Option<Vec<Alignment>>,
+    /// At each noise level that is looked at.
+    pub weights: Option<Vec<Weights>>,
+    /// The leading principal axes of the training images, as pictures.
+    pub axes: Images,
     /// The ways of D_θ, D_L, D_G and D_M from the same noise.
-    pub paths: [Path; 4],
+    pub paths: Vec<Path>,
 }
 
 /// Singular vectors of `W_σ` beside the principal axes of the training images.
@@ -65,16 +77,56 @@ pub struct Alignment {
     pub overlap: f64,
 }
 
+/// What some pixels of the denoised image are made of: rows of `W_σ`, as pictures. Those of one pixel
+/// have the same scale.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Weights {
+    /// The noise level.
+    pub sigma: f32,
+    /// Row and column of each pixel.
+    pub pixels: Vec<[usize; 2]>,
+    /// Those of D_L.
+    pub linear: Images,
+    /// Those of D_G.
+    pub gaussian: Images,
+}
+
+impl Weights {
+    /// Of the pixels where a face has its nose, its eyes and its mouth.
+    fn of(sigma: f32, linear: &DMatrix<f64>, gaussian: &GaussianFit, shape: Shape) -> Self {
+        let sites = [[6, 6], [4, 4], [4, 8], [9, 6]];
+        let pixels = sites.map(|[y, x]| [y * shape.height / 12, x * shape.width / 12]).to_vec();
+        let axes = &gaussian.eigenvectors;
+        let noise = f64::from(sigma).powi(2);
+        let gain = gaussian.eigenvalues.map(|lambda| lambda / (lambda + noise));
+        let rows = pixels.iter().map(|&[y, x]| {
+            let value = (y * shape.width + x) * shape.channels;
+            let gaussian = axes * axes.row(value).transpose().component_mul(&gain);
+            let linear = linear.row(value).transpose();
+            let largest = linear.amax().max(gaussian.amax());
+            [linear, gaussian].map(|row| (row.iter().copied().collect::<Vec<_>>(), largest))
+        });
+        let (linear, gaussian): (Vec<_>, Vec<_>) = rows.map(Into::into).unzip();
+        let [linear, gaussian] = [linear, gaussian].map(Images::signed);
+        Self { sigma, pixels, linear, gaussian }
+    }
+}
+
 /// The way of some samples from noise to image.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Path {
     /// `"trained"`, `"linear"`, `"gaussian"` or `"empirical"`.
     pub denoiser: &'static str,
-    /// `D(x_t)` at each noise level of the sampler, as bytes to show.
-    pub denoised: Vec<Vec<u8>>,
-    /// The images reached, as bytes to show.
-    pub samples: Vec<u8>,
+    /// The sampler's noise levels.
+    pub sigmas: Vec<f32>,
+    /// `D(x_t)` at each of them.
+    pub denoised: Vec<Images>,
+    /// The images reached.
+    pub samples: Images,
+    /// The training images nearest to them.
+    pub nearest: Images,
 }
 
 /// The experiment.
@@ -82,6 +134,7 @@ pub struct Path {
 pub struct GaussianBias {
     config: Config,
     study: Study,
+    references: References,
 }
 
 impl Experiment for GaussianBias {
@@ -96,8 +149,8 @@ impl Experiment for GaussianBias {
             Preset::Faithful => vec![32, 8192],
         };
         let (train, look) = (preset.train(shape), preset.look(seed));
-        let look = Look { distillation_passes: 8, ..look };
-        Config { sizes, seed, train, look, axes: 16, shown: 4 }
+        let look = Look { distillation: Some(Distill::default()), ..look };
+        Config { sizes, seed, train, look, axes: 16, paths: 4 }
     }
 
     fn images(config: &Config) -> usize {
@@ -112,46 +165,31 @@ impl Experiment for GaussianBias {
         let seed = config.seed;
         let members: Vec<_> = config.sizes.iter().map(|&n| Member { first: 0, n, seed }).collect();
         let study = Study::new(engine, split, &members, &config.train, &config.look).await?;
-        Ok(Self { config, study })
+        let references = References::new(engine, split, &members, &config.look)?;
+        Ok(Self { config, study, references })
     }
 
     async fn advance(&mut self, slice: Duration) -> Result<Progress> {
         Ok(Progress::of(self.study.advance(slice).await?))
     }
 
-    async fn findings(&mut self) -> Result<Vec<Bias>> {
-        let references = self.study.references().await?;
-        let trained = self.study.portraits().await?;
-        let points = self.study.describe(&trained, &references).await?;
-        let (linear, distilled) = self.study.distil().await?;
-        let dim = self.study.split().dim();
-        let bias = |(m, point): (usize, Point)| {
-            let (trained, distilled) = (&trained[m], &distilled[m]);
-            let (gaussian, empirical) = (&references.gaussian[m], &references.empirical[m]);
-            let mean = references.mean(m);
-            let (fit, axes) = (&linear.fits()[m], &references.fits.fits()[m]);
-            let alignment = |&sigma: &f32| {
-                let level = fit.sigmas.iter().position(|&s| s == sigma)?;
-                Some(align(sigma, &fit.weights[level], axes, self.config.axes))
-            };
-            Bias {
-                difference_linear: Differences {
-                    held_out: score_difference(&trained.held_out, &distilled.held_out, dim),
-                    train: score_difference(&trained.train, &distilled.train, dim),
-                },
-                cosine_linear: trained.sample_cosine(distilled, &mean),
-                cosine_linear_gaussian: distilled.sample_cosine(gaussian, &mean),
-                alignment: self.config.look.sigmas.iter().filter_map(alignment).collect(),
-                paths: [
-                    self.path("trained", trained),
-                    self.path("linear", distilled),
-                    self.path("gaussian", gaussian),
-                    self.path("empirical", empirical),
-                ],
-                point,
+    async fn findings(&mut self, detail: Detail) -> Result<Vec<Bias>> {
+        let portraits = self.study.portraits(detail).await?;
+        let references = self.references.at(detail).await?;
+        let points = self.study.describe(&portraits, references).await?;
+        let distilled = match detail {
+            Detail::Full if self.config.look.distillation.is_some() => {
+                Some(self.study.distil().await?)
             }
+            _ => None,
         };
-        Ok(points.into_iter().enumerate().map(bias).collect())
+        let mut biases = Vec::new();
+        for (m, (point, trained)) in points.into_iter().zip(&portraits).enumerate() {
+            let reference = Reference::of(references, &point.member.range())?;
+            let linear = distilled.as_ref().map(|(linear, all)| (&linear.fits()[m], &all[m]));
+            biases.push(bias(&self.config, &self.study, point, trained, reference, linear)?);
+        }
+        Ok(biases)
     }
 
     fn config(&self) -> &Config {
@@ -159,16 +197,68 @@ impl Experiment for GaussianBias {
     }
 }
 
-impl GaussianBias {
-    fn path(&self, denoiser: &'static str, portrait: &Portrait) -> Path {
-        let split = self.study.split();
-        let show = |images: &Vec<f32>| {
-            let shown = images.len().min(self.config.shown * split.dim());
-            split.standardization().to_display(&images[..shown])
-        };
-        let denoised = portrait.path.iter().map(show).collect();
-        Path { denoiser, denoised, samples: show(&portrait.samples) }
-    }
+/// One network beside its references, and D_L, if it is known.
+fn bias(
+    config: &Config,
+    study: &Study,
+    point: Point,
+    trained: &Portrait,
+    reference: &Reference,
+    distilled: Option<(&LinearFit, &Portrait)>,
+) -> Result<Bias> {
+    let Reference { gaussian, empirical, fit, .. } = reference;
+    let (shape, mean) = (study.split().shape(), reference.mean());
+    let (fit_linear, linear) = distilled.unzip();
+    let to = |other: &Portrait| Some(Differences::between(linear?, other, shape.dim()));
+    let weights = fit_linear.map(|fit| {
+        let at = |sigma| fit.sigmas.iter().position(|&s| s == sigma);
+        let weight = |&sigma: &f32| Some((sigma, &fit.weights[at(sigma)?]));
+        config.look.sigmas.iter().filter_map(weight).collect::<Vec<_>>()
+    });
+    let align = |&(sigma, weight): &_| align(sigma, weight, fit, config.axes);
+    let show = |&(sigma, weight): &_| Weights::of(sigma, weight, fit, shape);
+    let denoisers = [
+        ("trained", Some(trained)),
+        ("linear", linear),
+        ("gaussian", Some(gaussian)),
+        ("empirical", Some(empirical)),
+    ];
+    let path = |(name, portrait): (_, Option<_>)| Some(path(config, study, name, portrait?));
+    let axes = fit.eigenvectors.column_iter().take(config.axes);
+    let axes = axes.map(|axis| (axis.iter().copied().collect(), axis.amax()));
+    Ok(Bias {
+        difference_gaussian_empirical: Differences::between(gaussian, empirical, shape.dim()),
+        difference_linear: to(trained),
+        difference_linear_gaussian: to(gaussian),
+        difference_linear_empirical: to(empirical),
+        cosine_linear: linear.map(|linear| trained.sample_cosine(linear, &mean)),
+        cosine_linear_gaussian: linear.map(|linear| linear.sample_cosine(gaussian, &mean)),
+        alignment: weights.as_ref().map(|list| list.iter().map(align).collect()),
+        weights: weights.as_ref().map(|list| list.iter().map(show).collect()),
+        axes: Images::signed(axes),
+        paths: denoisers.into_iter().filter_map(path).collect::<Result<_>>()?,
+        point,
+    })
+}
+
+fn path(
+    config: &Config,
+    study: &Study,
+    denoiser: &'static str,
+    portrait: &Portrait,
+) -> Result<Path> {
+    let (split, count) = (study.split(), config.paths);
+    let show = |rows: &[f32]| {
+        Images::of(&rows[..rows.len().min(count * split.dim())], split.standardization())
+    };
+    let schedule = config.look.sampler()?.schedule;
+    Ok(Path {
+        denoiser,
+        sigmas: schedule.sigmas()[..schedule.steps()].to_vec(),
+        denoised: portrait.path.iter().map(|images| show(images)).collect(),
+        samples: show(&portrait.samples),
+        nearest: show(&nearest(portrait, study.sets(), count)),
+    })
 }
 
 /// The leading left singular vectors of `weight` beside the leading principal axes.

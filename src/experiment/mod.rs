@@ -7,17 +7,22 @@
 //! | [`gaussian_bias`] | 2 | which of D_L, D_G and D_M is a network close to? |
 //! | [`emergence`] | 3 | do small or young networks find the Gaussian structure, too? |
 //! | [`strong_generalization`] | | do networks that share no training image make the same images? |
+//! | [`wiener`] | | does a linear denoiser learn D_G (Theorem 1)? |
 //!
-//! They are built of two parts: a [`study`] trains an ensemble, a [`portrait`] is all that is shown
-//! of a denoiser.
+//! They are built of a [`study`], which trains an ensemble, [`portrait`]s, all that is shown of a
+//! denoiser, and [`references`], the exact denoisers beside it. A [`run`] makes reports of them.
 
 pub mod emergence;
 pub mod exact;
+pub mod gallery;
 pub mod gaussian_bias;
 pub mod portrait;
+pub mod references;
+pub mod run;
 pub mod strong_generalization;
 pub mod study;
 pub mod transition;
+pub mod wiener;
 
 use std::time::Duration;
 
@@ -55,11 +60,21 @@ pub trait Experiment: Sized {
     /// Goes on for about `slice`.
     async fn advance(&mut self, slice: Duration) -> Result<Progress>;
 
-    /// What there is to see now; after the last step, the result.
-    async fn findings(&mut self) -> Result<Self::Findings>;
+    /// What there is to see now; in full after the last step, the result.
+    async fn findings(&mut self, detail: Detail) -> Result<Self::Findings>;
 
     /// The configuration that it was made with.
     fn config(&self) -> &Self::Config;
+}
+
+/// How closely to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// A few samples at a few noise levels, so cheap that a page can look while it trains (see
+    /// [`Look::glance`]).
+    Glance,
+    /// Everything.
+    Full,
 }
 
 /// A size of experiment.
@@ -126,45 +141,4 @@ impl Progress {
         let train::Report { step, total, seconds_left, .. } = training;
         Self { step, total, seconds_left, training }
     }
-}
-
-/// What an experiment found, with all that is needed to find it again.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Report<C, F> {
-    /// Which experiment.
-    pub experiment: &'static str,
-    /// Version of this crate.
-    pub version: &'static str,
-    /// `"cpu"` or `"gpu"`.
-    pub engine: &'static str,
-    /// Name of the GPU, if it was one.
-    pub adapter: Option<String>,
-    /// Shape of an image.
-    pub shape: Shape,
-    /// The configuration.
-    pub config: C,
-    /// The outcome.
-    pub findings: F,
-}
-
-/// The report of `experiment`, which runs on `engine` and `split`.
-pub async fn report<E: Experiment>(
-    experiment: &mut E,
-    engine: &Engine,
-    split: &Split,
-) -> Result<Report<E::Config, E::Findings>> {
-    let adapter = match engine {
-        Engine::Cpu => None,
-        Engine::Gpu(gpu) => Some(gpu.adapter()),
-    };
-    Ok(Report {
-        experiment: E::NAME,
-        version: env!("CARGO_PKG_VERSION"),
-        engine: engine.name(),
-        adapter,
-        shape: split.shape(),
-        findings: experiment.findings().await?,
-        config: experiment.config().clone(),
-    })
 }

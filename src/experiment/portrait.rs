@@ -6,9 +6,10 @@ use std::sync::Arc;
 use nalgebra::DMatrix;
 use serde::{Deserialize, Serialize};
 
+use crate::compute::breath::breathe;
 use crate::compute::{Buffer, Engine, Loaded, Program, Routine};
 use crate::data::Split;
-use crate::denoiser::{Denoiser, Empirical, Linear, TrainingSets};
+use crate::denoiser::{Denoiser, Distill, Empirical, Linear, TrainingSets};
 use crate::error::{Error, Result};
 use crate::kernels::{Sigma, noise};
 use crate::metrics::{Comparison, Estimate, Linearity, LinearityProbe, Nearest, NearestImages};
@@ -21,6 +22,8 @@ use crate::sampler::{Method, Sampler, Schedule, Trajectory};
 pub struct Look {
     /// Samples to draw.
     pub samples: usize,
+    /// Samples among them that are shown.
+    pub shown: usize,
     /// Steps of the sampler.
     pub sampler_steps: usize,
     /// Lowest noise level of the sampler.
@@ -33,9 +36,8 @@ pub struct Look {
     pub sigmas: Vec<f32>,
     /// Images of each kind that are denoised at each level, and pairs for the linearity.
     pub images: usize,
-    /// Passes over the held-out images, each with fresh noise, that distil D_L; 0 if it is not
-    /// looked at.
-    pub distillation_passes: u32,
+    /// How D_L is distilled, if it is looked at.
+    pub distillation: Option<Distill>,
     /// Seed of all noise.
     pub seed: u64,
 }
@@ -46,19 +48,42 @@ impl Default for Look {
     fn default() -> Self {
         Self {
             samples: 100,
+            shown: 8,
             sampler_steps: 14,
             sigma_min: 0.02,
             sigma_max: 40.0,
             method: Method::Heun,
             sigmas: vec![10.0, 3.0, 1.0, 0.55, 0.4, 0.27, 0.15, 0.05],
             images: 100,
-            distillation_passes: 0,
+            distillation: None,
             seed: 1,
         }
     }
 }
 
+/// Samples, images and noise levels of a glance.
+const GLANCE: usize = 24;
+const GLANCE_SIGMAS: [f32; 2] = [1.0, 0.4];
+
 impl Look {
+    /// The same at a glance: a few of the samples, images and noise levels, with the same noise. It
+    /// costs about as much as ten training steps of the quick preset.
+    #[must_use]
+    pub fn glance(&self) -> Self {
+        let chosen = |sigma: &f32| GLANCE_SIGMAS.contains(sigma);
+        let mut sigmas: Vec<f32> = self.sigmas.iter().copied().filter(chosen).collect();
+        if sigmas.is_empty() {
+            sigmas.extend(self.sigmas.first());
+        }
+        Self {
+            samples: self.samples.min(GLANCE),
+            images: self.images.min(GLANCE),
+            sigmas,
+            distillation: None,
+            ..self.clone()
+        }
+    }
+
     /// The sampler that it asks for.
     pub fn sampler(&self) -> Result<Sampler> {
         let schedule = Schedule::edm(self.sampler_steps, self.sigma_min, self.sigma_max, 7.0)?;
@@ -209,7 +234,7 @@ impl Sampling {
     /// Portraits that show nothing but samples yet.
     async fn take(&self, loaded: &mut Loaded) -> Result<Vec<Portrait>> {
         let members = loaded.program().members();
-        loaded.run(self.routine, 1)?;
+        loaded.run_breathing(self.routine, 1).await?;
         let samples = by_member(loaded.read(self.trajectory.end()).await?, members);
         let mut paths = vec![Vec::new(); members];
         for buffer in &self.trajectory.denoised {
@@ -300,13 +325,19 @@ impl Lens {
         Ok(Self { look, dim, sampling, denoise, sigma, batches, linearity })
     }
 
+    /// What it looks at.
+    #[must_use]
+    pub const fn look(&self) -> &Look {
+        &self.look
+    }
+
     /// A portrait of each member.
     pub async fn take(&self, loaded: &mut Loaded) -> Result<Vec<Portrait>> {
         let members = loaded.program().members();
         let mut portraits = self.sampling.take(loaded).await?;
         for &sigma in &self.look.sigmas {
             loaded.upload(self.sigma, &[sigma])?;
-            loaded.run(self.denoise, 1)?;
+            loaded.run_breathing(self.denoise, 1).await?;
             for (part, batch) in self.batches.iter().enumerate() {
                 let denoised = by_member(loaded.read(batch.denoised).await?, members);
                 for (m, (portrait, images)) in portraits.iter_mut().zip(denoised).enumerate() {
@@ -377,6 +408,7 @@ pub async fn linear_portraits(
                     x.iter().map(|&v| v as f32).collect::<Vec<_>>()
                 });
                 denoised.push(images.collect(), &clean, dim);
+                breathe().await;
             }
         }
     }

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::gallery::Gallery;
 use super::portrait::{Look, Portrait};
-use super::study::{Member, Study};
-use super::{Experiment, Preset, Progress};
+use super::references::References;
+use super::study::{Member, Point, Study};
+use super::{Detail, Experiment, Preset, Progress};
 use crate::compute::Engine;
 use crate::data::{Shape, Split};
 use crate::error::Result;
@@ -16,7 +18,7 @@ use crate::train;
 
 /// What to train and what to look at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Config {
     /// Sizes of the training sets. Each is trained twice: on images `0..n` and on `n..2n`.
     pub sizes: Vec<usize>,
@@ -40,6 +42,8 @@ pub struct Agreement {
     pub cosine_other_noise: Estimate,
     /// How close the samples come to their network's training set.
     pub closeness: [Closeness; 2],
+    /// Some samples of each, from the same noise.
+    pub galleries: [Gallery; 2],
 }
 
 /// The experiment.
@@ -47,6 +51,7 @@ pub struct Agreement {
 pub struct StrongGeneralization {
     config: Config,
     study: Study,
+    references: References,
 }
 
 impl Experiment for StrongGeneralization {
@@ -77,18 +82,22 @@ impl Experiment for StrongGeneralization {
         let halves = |&n| [Member { first: 0, n, seed: a }, Member { first: n, n, seed: b }];
         let members: Vec<_> = config.sizes.iter().flat_map(halves).collect();
         let study = Study::new(engine, split, &members, &config.train, &config.look).await?;
-        Ok(Self { config, study })
+        let references = References::new(engine, split, &members, &config.look)?;
+        Ok(Self { config, study, references })
     }
 
     async fn advance(&mut self, slice: Duration) -> Result<Progress> {
         Ok(Progress::of(self.study.advance(slice).await?))
     }
 
-    async fn findings(&mut self) -> Result<Vec<Agreement>> {
-        let portraits = self.study.portraits().await?;
+    async fn findings(&mut self, detail: Detail) -> Result<Vec<Agreement>> {
+        let portraits = self.study.portraits(detail).await?;
+        let references = self.references.at(detail).await?;
+        let points = self.study.describe(&portraits, references).await?;
         let dim = self.study.split().dim();
-        let pairs = self.config.sizes.iter().zip(portraits.as_chunks::<2>().0);
-        let agreement = |(&n, [a, b]): (&usize, &[Portrait; 2])| {
+        let pairs = portraits.as_chunks::<2>().0.iter().zip(points.as_chunks::<2>().0);
+        let agreement = |([a, b], points): (&[Portrait; 2], &[Point; 2])| {
+            let n = points[0].member.n;
             let mean = mean_image(self.study.split().subset(0..2 * n)?, dim);
             let mut other_noise = b.clone();
             other_noise.samples.rotate_left(dim);
@@ -96,7 +105,8 @@ impl Experiment for StrongGeneralization {
                 n,
                 cosine: a.sample_cosine(b, &mean),
                 cosine_other_noise: a.sample_cosine(&other_noise, &mean),
-                closeness: [a, b].map(|portrait| portrait.nearest.closeness.clone()),
+                closeness: points.each_ref().map(|point| point.closeness.clone()),
+                galleries: points.each_ref().map(|point| point.gallery.clone()),
             })
         };
         pairs.map(agreement).collect()

@@ -3,17 +3,21 @@
 //! The caller drives: `advance` while it wants to, `portraits` when it wants to look. So pausing is
 //! not calling, and cancelling is dropping.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use web_time::Instant;
 
-use super::portrait::{Lens, Look, Portrait, linear_portraits, portraits, score_difference};
+use super::Detail;
+use super::gallery::Gallery;
+use super::portrait::{Lens, Look, Portrait, linear_portraits, score_difference};
+use super::references::{Reference, References};
 use crate::compute::Engine;
 use crate::data::Split;
-use crate::denoiser::{Denoiser, Distillation, Empirical, Gaussian, Linear, TrainingSets};
+use crate::denoiser::{Distillation, DistilledOn, Linear, TrainingSets};
 use crate::error::{Error, Result};
-use crate::metrics::{Closeness, Estimate, Linearity, nearest_images};
+use crate::metrics::{Closeness, Estimate, Linearity};
 use crate::train::{Config, Plan, Report, Session, Status};
 
 /// A network to train: on which part of the pool, and from which seed.
@@ -27,18 +31,27 @@ pub struct Member {
     pub seed: u64,
 }
 
+impl Member {
+    /// Its part of the pool.
+    #[must_use]
+    pub const fn range(&self) -> Range<usize> {
+        self.first..self.first + self.n
+    }
+}
+
 /// An ensemble with everything that is measured of it.
 #[derive(Debug)]
 pub struct Study {
     engine: Engine,
     split: Split,
     sets: TrainingSets,
-    look: Look,
     session: Session,
     lens: Lens,
+    glance: Lens,
     distillation: Option<Distillation>,
-    /// Steps that fill a slice of time, as far as is known.
-    pace: u32,
+    /// Steps of the last slice, and how long each took.
+    last: u32,
+    step_seconds: Option<f64>,
 }
 
 impl Study {
@@ -50,22 +63,42 @@ impl Study {
         config: &Config,
         look: &Look,
     ) -> Result<Self> {
-        let ranges: Vec<_> = members.iter().map(|m| m.first..m.first + m.n).collect();
+        let ranges: Vec<_> = members.iter().map(Member::range).collect();
         let end = ranges.iter().map(|range| range.end).max().unwrap_or(0);
         let sets = TrainingSets::new(split.subset(0..end)?, split.dim(), ranges)?;
         let seeds = members.iter().map(|member| member.seed).collect();
         let mut plan = Plan::new(engine, Config { seeds, ..config.clone() }, &sets)?;
         let denoiser = plan.denoiser();
-        let lens = Lens::place(&mut plan.program, &denoiser, split, &sets, look)?;
-        let distillation = if look.distillation_passes > 0 {
-            let images = split.held_out().into();
-            Some(Distillation::place(&mut plan.program, &denoiser, &images, look.seed)?)
-        } else {
-            None
+        let mut lens = |look| Lens::place(&mut plan.program, &denoiser, split, &sets, look);
+        let (glance, lens) = (lens(&look.glance())?, lens(look)?);
+        let distillation = match look.distillation {
+            Some(how) => {
+                let images = match how.images {
+                    DistilledOn::Training => sets.clone(),
+                    DistilledOn::HeldOut => {
+                        let all = vec![0..split.held_out_len(); members.len()];
+                        TrainingSets::new(split.held_out(), split.dim(), all)?
+                    }
+                };
+                let p = &mut plan.program;
+                Some(Distillation::place(p, &denoiser, &images, how, look.seed)?)
+            }
+            None => None,
         };
         let session = plan.load(engine).await?;
-        let (engine, split, look) = (engine.clone(), split.clone(), look.clone());
-        Ok(Self { engine, split, sets, look, session, lens, distillation, pace: 1 })
+        let (engine, split) = (engine.clone(), split.clone());
+        let (last, step_seconds) = (1, None);
+        Ok(Self {
+            engine,
+            split,
+            sets,
+            session,
+            lens,
+            glance,
+            distillation,
+            last,
+            step_seconds,
+        })
     }
 
     /// Trains for about `slice`, and tells how it goes. Does nothing once all steps are done.
@@ -76,14 +109,15 @@ impl Study {
     /// The same, but not beyond step `until`.
     pub async fn advance_to(&mut self, until: u32, slice: Duration) -> Result<Report> {
         let start = Instant::now();
-        let count = self.pace.min(until.saturating_sub(self.session.steps_done()));
-        let done = self.session.step(count)?;
+        let left = until.saturating_sub(self.session.steps_done());
+        let fitting = self.step_seconds.map_or(1.0, |each| slice.as_secs_f64() / each);
+        // Doubling at most keeps one wrong measurement from causing a long slice.
+        let count = (fitting as u32).clamp(1, self.last.saturating_mul(2)).min(left);
+        let done = self.session.step_breathing(count).await?;
         let report = self.session.report().await?;
-        let elapsed = start.elapsed().as_secs_f64().max(1e-4);
-        if done == self.pace {
-            // Doubling at most keeps one slow measurement from causing a long slice.
-            let fitting = f64::from(done) * slice.as_secs_f64() / elapsed;
-            self.pace = (fitting as u32).clamp(1, self.pace.saturating_mul(2));
+        if done > 0 {
+            self.step_seconds = Some(start.elapsed().as_secs_f64().max(1e-4) / f64::from(done));
+            self.last = done;
         }
         Ok(report)
     }
@@ -105,6 +139,12 @@ impl Study {
         &mut self.session
     }
 
+    /// How the members are looked at.
+    #[must_use]
+    pub const fn look(&self) -> &Look {
+        self.lens.look()
+    }
+
     /// The training sets of the members.
     #[must_use]
     pub const fn sets(&self) -> &TrainingSets {
@@ -118,8 +158,12 @@ impl Study {
     }
 
     /// Portraits of the members as they are now.
-    pub async fn portraits(&mut self) -> Result<Vec<Portrait>> {
-        self.lens.take(&mut self.session.loaded).await
+    pub async fn portraits(&mut self, detail: Detail) -> Result<Vec<Portrait>> {
+        let lens = match detail {
+            Detail::Glance => &self.glance,
+            Detail::Full => &self.lens,
+        };
+        lens.take(&mut self.session.loaded).await
     }
 
     /// D_L of each member as it is now (eq. 5), and its portrait.
@@ -127,106 +171,75 @@ impl Study {
         let Some(distillation) = &self.distillation else {
             return Err(Error::bad_input(
                 "Nothing was made ready for distillation",
-                "Ask for at least one pass",
+                "Say in the configuration how to distil",
             ));
         };
-        let (sigmas, passes) = (self.look.all_sigmas()?, self.look.distillation_passes);
-        let linear = distillation.fit(&mut self.session.loaded, &sigmas, passes).await?;
-        let Self { engine, split, sets, look, .. } = self;
+        let look = self.lens.look();
+        let sigmas = look.all_sigmas()?;
+        let linear = distillation.fit(&mut self.session.loaded, &sigmas).await?;
+        let Self { engine, split, sets, .. } = self;
         let portraits = linear_portraits(engine, &linear, split, sets, look).await?;
         Ok((linear, portraits))
     }
 
-    /// Portraits of D_G and D_M of each member's training set.
-    pub async fn references(&self) -> Result<References> {
-        let gaussian = Gaussian::fit(&self.sets)?;
-        let empirical = Empirical::new(self.sets.clone());
-        let images = self.split.held_out();
-        let images = &images[..images.len().min(self.look.samples * self.split.dim())];
-        let held_out = nearest_images(&self.engine, &self.sets, images).await?;
-        Ok(References {
-            gaussian: self.portraits_of(&gaussian).await?,
-            empirical: self.portraits_of(&empirical).await?,
-            held_out: held_out.into_iter().map(|found| found.closeness).collect(),
-            fits: gaussian,
-        })
-    }
-
     /// What the members' portraits say, beside the references.
-    pub async fn points(&mut self, references: &References) -> Result<Vec<Point>> {
-        let portraits = self.portraits().await?;
-        self.describe(&portraits, references).await
+    pub async fn points(
+        &mut self,
+        references: &mut References,
+        detail: Detail,
+    ) -> Result<Vec<Point>> {
+        let portraits = self.portraits(detail).await?;
+        self.describe(&portraits, references.at(detail).await?).await
     }
 
     /// The same of portraits that were just taken.
     pub async fn describe(
         &mut self,
         portraits: &[Portrait],
-        references: &References,
+        references: &[Reference],
     ) -> Result<Vec<Point>> {
         let report = self.session.report().await?;
-        let config = self.session.config();
+        let (config, parameters) = (self.session.config(), self.session.parameter_count());
+        let (dim, shown) = (self.split.dim(), self.lens.look().shown);
         let point = |(m, portrait): (usize, &Portrait)| {
             let range = &self.sets.ranges()[m];
-            let (gaussian, empirical) = (&references.gaussian[m], &references.empirical[m]);
-            let mean = references.mean(m);
-            let dim = self.split.dim();
-            let difference = |other: &Portrait| Differences {
-                held_out: score_difference(&portrait.held_out, &other.held_out, dim),
-                train: score_difference(&portrait.train, &other.train, dim),
-            };
-            Point {
+            let reference = Reference::of(references, range)?;
+            let Reference { gaussian, empirical, .. } = reference;
+            let mean = reference.mean();
+            Ok(Point {
                 member: Member { first: range.start, n: range.len(), seed: config.seeds[m] },
+                parameters,
                 step: report.step,
                 epochs: f64::from(report.step) * config.batch as f64 / range.len() as f64,
                 status: report.members[m].status,
                 closeness: portrait.nearest.closeness.clone(),
                 closeness_gaussian: gaussian.nearest.closeness.clone(),
-                closeness_held_out: references.held_out[m].clone(),
+                closeness_held_out: reference.held_out.clone(),
                 linearity: portrait.linearity.clone(),
                 linearity_gaussian: gaussian.linearity.clone(),
                 linearity_empirical: empirical.linearity.clone(),
                 cosine_gaussian: portrait.sample_cosine(gaussian, &mean),
                 cosine_empirical: portrait.sample_cosine(empirical, &mean),
                 nmse_gaussian: gaussian.sample_nmse(portrait, &mean),
-                difference_gaussian: difference(gaussian),
-                difference_empirical: difference(empirical),
+                difference_gaussian: Differences::between(portrait, gaussian, dim),
+                difference_empirical: Differences::between(portrait, empirical, dim),
                 error_held_out: portrait.held_out.error.clone(),
                 error_train: portrait.train.error.clone(),
                 error_gaussian: gaussian.held_out.error.clone(),
-            }
+                gallery: Gallery::new(
+                    [portrait, gaussian, empirical],
+                    &self.sets,
+                    &self.split,
+                    shown,
+                ),
+            })
         };
-        Ok(portraits.iter().enumerate().map(point).collect())
-    }
-
-    async fn portraits_of(&self, denoiser: &dyn Denoiser) -> Result<Vec<Portrait>> {
-        portraits(&self.engine, denoiser, &self.split, &self.sets, &self.look).await
-    }
-}
-
-/// The two exact denoisers of each member's training set.
-#[derive(Debug)]
-pub struct References {
-    /// D_G of each member.
-    pub gaussian: Vec<Portrait>,
-    /// D_M of each member.
-    pub empirical: Vec<Portrait>,
-    /// How close held-out images come to each training set: what a perfect generator would score.
-    pub held_out: Vec<Closeness>,
-    /// The Gaussians themselves.
-    pub fits: Gaussian,
-}
-
-impl References {
-    /// The mean of a member's training images.
-    #[must_use]
-    pub fn mean(&self, member: usize) -> Vec<f32> {
-        self.fits.fits()[member].mean.iter().map(|&v| v as f32).collect()
+        portraits.iter().enumerate().map(point).collect()
     }
 }
 
 /// Score differences (eq. 6) at each noise level.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Differences {
     /// On held-out images.
@@ -235,13 +248,26 @@ pub struct Differences {
     pub train: Vec<Estimate>,
 }
 
+impl Differences {
+    /// Between two denoisers that saw the same noisy images of `dim` numbers.
+    #[must_use]
+    pub fn between(a: &Portrait, b: &Portrait, dim: usize) -> Self {
+        Self {
+            held_out: score_difference(&a.held_out, &b.held_out, dim),
+            train: score_difference(&a.train, &b.train, dim),
+        }
+    }
+}
+
 /// One network at one moment, in numbers. Lists run over the noise levels of the [`Look`].
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Point {
     /// What it was trained on.
     #[serde(flatten)]
     pub member: Member,
+    /// Numbers that it learns.
+    pub parameters: usize,
     /// Training steps so far.
     pub step: u32,
     /// How often it has seen each training image, on average.
@@ -276,4 +302,29 @@ pub struct Point {
     pub error_train: Vec<Estimate>,
     /// Denoising error of D_G on held-out images.
     pub error_gaussian: Vec<Estimate>,
+    /// Some of its samples.
+    pub gallery: Gallery,
+}
+
+impl Point {
+    /// Keeps these noise levels of every list.
+    pub fn keep(&mut self, levels: &[usize]) {
+        fn pick<T: Clone>(list: &mut Vec<T>, levels: &[usize]) {
+            *list = levels.iter().filter_map(|&level| list.get(level).cloned()).collect();
+        }
+        let linearities =
+            [&mut self.linearity, &mut self.linearity_gaussian, &mut self.linearity_empirical];
+        linearities.into_iter().for_each(|list| pick(list, levels));
+        let (gaussian, empirical) = (&mut self.difference_gaussian, &mut self.difference_empirical);
+        let estimates = [
+            &mut gaussian.held_out,
+            &mut gaussian.train,
+            &mut empirical.held_out,
+            &mut empirical.train,
+            &mut self.error_held_out,
+            &mut self.error_train,
+            &mut self.error_gaussian,
+        ];
+        estimates.into_iter().for_each(|list| pick(list, levels));
+    }
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::portrait::Look;
-use super::study::{Member, Point, References, Study};
-use super::{Experiment, Preset, Progress};
+use super::references::References;
+use super::study::{Member, Point, Study};
+use super::{Detail, Experiment, Preset, Progress};
 use crate::compute::Engine;
 use crate::data::{Shape, Split};
 use crate::error::Result;
@@ -15,7 +16,7 @@ use crate::train;
 
 /// What to train and what to look at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Config {
     /// Sizes of the training sets, which are nested.
     pub sizes: Vec<usize>,
@@ -42,11 +43,12 @@ impl Experiment for Transition {
 
     fn preset(preset: Preset, shape: Shape, seed: u64) -> Config {
         let sizes = match preset {
-            Preset::Quick => vec![16, 64, 256, 1024, 4096],
+            Preset::Quick => vec![16, 32, 64, 256, 1024, 4096],
             Preset::Main => vec![8, 16, 32, 64, 128, 256, 512, 1024, 4096],
             Preset::Faithful => vec![8, 16, 32, 64, 128, 256, 512, 1024, 2048, 8192],
         };
-        let (train, look) = (preset.train(shape), preset.look(seed));
+        let train = preset.train(shape);
+        let look = Look { shown: 12, ..preset.look(seed) };
         Config { sizes, seeds: vec![seed], train, look }
     }
 
@@ -62,7 +64,7 @@ impl Experiment for Transition {
         let of_size = |&n| config.seeds.iter().map(move |&seed| Member { first: 0, n, seed });
         let members: Vec<_> = config.sizes.iter().flat_map(of_size).collect();
         let study = Study::new(engine, split, &members, &config.train, &config.look).await?;
-        let references = study.references().await?;
+        let references = References::new(engine, split, &members, &config.look)?;
         Ok(Self { config, study, references })
     }
 
@@ -70,8 +72,8 @@ impl Experiment for Transition {
         Ok(Progress::of(self.study.advance(slice).await?))
     }
 
-    async fn findings(&mut self) -> Result<Vec<Point>> {
-        self.study.points(&self.references).await
+    async fn findings(&mut self, detail: Detail) -> Result<Vec<Point>> {
+        self.study.points(&mut self.references, detail).await
     }
 
     fn config(&self) -> &Config {

@@ -9,6 +9,7 @@ use std::ops::Range;
 use serde_json::{Map, Value, json};
 
 use super::Config;
+use crate::data::Recipe;
 use crate::error::{Error, Result};
 use crate::kernels::pace::TRAINING_CLOCK;
 use crate::model::Parameters;
@@ -27,6 +28,8 @@ pub struct Checkpoint {
     pub ranges: Vec<Range<usize>>,
     /// Fingerprint of the images.
     pub data: u64,
+    /// How to make the images again, if whoever saves the run knows it.
+    pub recipe: Option<Recipe>,
     /// Steps done.
     pub step: u32,
     pub(super) weights: Vec<f32>,
@@ -65,19 +68,20 @@ impl Checkpoint {
         let text = |value: Result<String, serde_json::Error>| {
             value.map_err(|error| Error::bad_input(format!("The run has no JSON: {error}"), ""))
         };
-        header.insert(
-            "__metadata__".into(),
-            json!({
-                "format": FORMAT,
-                "version": env!("CARGO_PKG_VERSION"),
-                "config": text(serde_json::to_string(&self.config))?,
-                "ranges": text(serde_json::to_string(&self.ranges))?,
-                "dim": self.dim.to_string(),
-                "step": self.step.to_string(),
-                "data": format!("{:016x}", self.data),
-                "rng": "Philox4x32-10: key = clock[0..2], counter = (block, clock[2], stream, 0)",
-            }),
-        );
+        let mut metadata = json!({
+            "format": FORMAT,
+            "version": env!("CARGO_PKG_VERSION"),
+            "config": text(serde_json::to_string(&self.config))?,
+            "ranges": text(serde_json::to_string(&self.ranges))?,
+            "dim": self.dim.to_string(),
+            "step": self.step.to_string(),
+            "data": format!("{:016x}", self.data),
+            "rng": "Philox4x32-10: key = clock[0..2], counter = (block, clock[2], stream, 0)",
+        });
+        if let Some(recipe) = &self.recipe {
+            metadata["recipe"] = text(serde_json::to_string(recipe))?.into();
+        }
+        header.insert("__metadata__".into(), metadata);
         let mut head = text(serde_json::to_string(&header))?;
         head.extend(std::iter::repeat_n(' ', head.len().next_multiple_of(8) - head.len()));
         let mut bytes = (head.len() as u64).to_le_bytes().to_vec();
@@ -113,6 +117,10 @@ impl Checkpoint {
         let dim = meta("dim")?.parse().map_err(|_| bad("dim"))?;
         let step = meta("step")?.parse().map_err(|_| bad("step"))?;
         let data = u64::from_str_radix(meta("data")?, 16).map_err(|_| bad("data"))?;
+        let recipe = match meta("recipe") {
+            Ok(recipe) => Some(serde_json::from_str(recipe).map_err(|_| bad("recipe"))?),
+            Err(_) => None,
+        };
         if ranges.is_empty() || ranges.len() != config.seeds.len() {
             return Err(bad("ranges"));
         }
@@ -122,7 +130,19 @@ impl Checkpoint {
         let clock = file.words("clock", "U32", &[members, TRAINING_CLOCK])?;
         let [weights, average, momentum, variance] =
             [flat("weights")?, flat("average")?, flat("momentum")?, flat("variance")?];
-        Ok(Self { config, dim, ranges, data, step, weights, average, momentum, variance, clock })
+        Ok(Self {
+            config,
+            dim,
+            ranges,
+            data,
+            recipe,
+            step,
+            weights,
+            average,
+            momentum,
+            variance,
+            clock,
+        })
     }
 }
 

@@ -28,7 +28,7 @@ use crate::model::unet::Norm;
 
 /// How an ensemble is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Config {
     /// The network, the same for all members.
     pub architecture: Architecture,

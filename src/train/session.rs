@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use web_time::Instant;
 
 use super::{Checkpoint, Config};
@@ -140,7 +140,7 @@ fn record_step(
 }
 
 /// Whether a member learns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum Status {
     /// It does.
@@ -243,13 +243,32 @@ impl Session {
     /// Runs `count` steps, or those that are left of the run, and returns how many. On the GPU they
     /// are only submitted.
     pub fn step(&mut self, count: u32) -> Result<u32> {
-        let count = count.min(self.config.steps.saturating_sub(self.step));
+        let count = self.begin(count);
         if count > 0 {
-            self.speed.begin(count);
             self.loaded.run(self.routine, count)?;
             self.step += count;
         }
         Ok(count)
+    }
+
+    /// The same, but a page's other tasks come in between where steps are slow. If it is dropped on
+    /// the way, members are at different steps: restore a checkpoint.
+    pub async fn step_breathing(&mut self, count: u32) -> Result<u32> {
+        let count = self.begin(count);
+        if count > 0 {
+            self.loaded.run_breathing(self.routine, count).await?;
+            self.step += count;
+        }
+        Ok(count)
+    }
+
+    /// How many of `count` steps are left of the run; time begins to count.
+    fn begin(&mut self, count: u32) -> u32 {
+        let count = count.min(self.config.steps.saturating_sub(self.step));
+        if count > 0 {
+            self.speed.begin(count);
+        }
+        count
     }
 
     /// Steps that take about `seconds` at the speed of the last report, at least one: what to ask
@@ -291,6 +310,7 @@ impl Session {
             dim: self.sets.dim(),
             ranges: self.sets.ranges().to_vec(),
             data: self.sets.fingerprint(),
+            recipe: None,
             step: self.step,
             weights: self.loaded.read(weights).await?,
             average: self.loaded.read(average).await?,
@@ -300,8 +320,8 @@ impl Session {
         })
     }
 
-    /// Goes back, or on, to `checkpoint`, which must come from the same run.
-    pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+    /// Whether `checkpoint` comes from this run.
+    pub fn check(&self, checkpoint: &Checkpoint) -> Result<()> {
         let hint = "Start the run that the checkpoint came from";
         if checkpoint.config != self.config {
             return Err(Error::bad_input("The checkpoint has another configuration", hint));
@@ -309,6 +329,12 @@ impl Session {
         if checkpoint.ranges != self.sets.ranges() || checkpoint.data != self.sets.fingerprint() {
             return Err(Error::bad_input("The checkpoint learnt other images", hint));
         }
+        Ok(())
+    }
+
+    /// Goes back, or on, to `checkpoint`, which must come from the same run.
+    pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        self.check(checkpoint)?;
         let State { weights, average, momentum, variance, clock } = self.state;
         self.loaded.upload(weights, &checkpoint.weights)?;
         self.loaded.upload(average, &checkpoint.average)?;

@@ -20,10 +20,9 @@ pub struct Dataset {
 }
 
 /// How to read a set, from `{size?, colour?}`.
-fn reading(o: &JsValue) -> JsResult<data::Options> {
-    let o = Options(o);
-    let size = (!o.get("size").is_undefined()).then(|| o.whole("size")).transpose()?;
-    Ok(data::Options { size, colour: o.get("colour").is_truthy(), ..data::Options::default() })
+fn reading(o: Options<'_>) -> JsResult<data::Options> {
+    let (size, colour) = (o.whole_if("size")?, o.get("colour").is_truthy());
+    Ok(data::Options { size, colour, ..data::Options::default() })
 }
 
 #[derive(Serialize)]
@@ -39,10 +38,13 @@ struct Info<'a> {
 }
 
 impl Dataset {
-    fn new(set: &data::Dataset, split_seed: u64) -> Result<Self> {
+    /// Splits `set` as `{seed?, heldOut?}` says.
+    fn new(set: &data::Dataset, o: Options<'_>) -> JsResult<Self> {
         // An eighth is held out, so that even a handful of images leaves most for training.
-        let held_out = (set.len() / 8).clamp(usize::from(set.len() > 1), HELD_OUT);
-        Ok(Self { about: set.about.clone(), split: set.split(split_seed, held_out)? })
+        let eighth = (set.len() / 8).clamp(usize::from(set.len() > 1), HELD_OUT);
+        let held_out = o.whole_if("heldOut")?.unwrap_or(eighth);
+        let seed = if o.get("seed").is_undefined() { 0 } else { o.seed()? };
+        Ok(Self { about: set.about.clone(), split: set.split(seed, held_out)? })
     }
 
     fn row<'a>(&self, rows: &'a [f32], index: usize) -> Result<&'a [f32]> {
@@ -65,21 +67,24 @@ impl Dataset {
 impl Dataset {
     /// Procedural faces.
     pub fn faces(
-        #[wasm_bindgen(unchecked_param_type = "{size: number, count: number, seed: number}")]
+        #[wasm_bindgen(
+            unchecked_param_type = "{size: number, count: number, seed: number, heldOut?: number}"
+        )]
         o: &JsValue,
     ) -> JsResult<Self> {
         let o = Options(o);
         let (size, count, seed) = (o.whole("size")?, o.whole("count")?, o.seed()?);
-        Ok(Self::new(&data::faces::faces(seed, count as u32, size)?, seed)?)
+        Self::new(&data::faces::faces(seed, count as u32, size)?, o)
     }
 
     /// A file: a set that comes with the page, IDX, CIFAR-10, .npy or .npz.
     pub fn import(
         name: &str,
         bytes: &[u8],
-        #[wasm_bindgen(unchecked_param_type = "{size?: number, colour?: boolean}")] o: &JsValue,
+        #[wasm_bindgen(unchecked_param_type = "ImportOptions")] o: &JsValue,
     ) -> JsResult<Self> {
-        Ok(Self::new(&data::import(name, bytes, &reading(o)?)?, 0)?)
+        let o = Options(o);
+        Self::new(&data::import(name, bytes, &reading(o)?)?, o)
     }
 
     /// Pictures that the page decoded.
@@ -89,8 +94,9 @@ impl Dataset {
             unchecked_param_type = "{width: number, height: number, data: Uint8ClampedArray}[]"
         )]
         list: &Array,
-        #[wasm_bindgen(unchecked_param_type = "{size?: number, colour?: boolean}")] o: &JsValue,
+        #[wasm_bindgen(unchecked_param_type = "ImportOptions")] o: &JsValue,
     ) -> JsResult<Self> {
+        let o = Options(o);
         let mut builder = Builder::new(name, &reading(o)?);
         for picture in list.iter() {
             let picture = Options(&picture);
@@ -102,7 +108,7 @@ impl Dataset {
             let rgba = bytes.to_vec();
             builder.push_picture(Picture { width, height, rgba: &rgba })?;
         }
-        Ok(Self::new(&builder.finish()?, 0)?)
+        Self::new(&builder.finish()?, o)
     }
 
     /// What the set is.
@@ -116,6 +122,12 @@ impl Dataset {
             train_count,
             held_out_count,
         })
+    }
+
+    /// How to make the same images again.
+    #[wasm_bindgen(unchecked_return_type = "Recipe")]
+    pub fn recipe(&self) -> JsResult<JsValue> {
+        object(self.split.recipe())
     }
 
     /// Training image `index`.

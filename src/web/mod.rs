@@ -6,6 +6,8 @@
 mod dataset;
 mod engine;
 mod exact;
+mod self_check;
+mod wiener;
 
 use std::time::Duration;
 
@@ -81,6 +83,11 @@ impl Options<'_> {
             .ok_or_else(|| Error::bad_input(format!("“{name}” is not a whole number"), "").into())
     }
 
+    /// A whole number, if it is there.
+    fn whole_if(self, name: &str) -> JsResult<Option<usize>> {
+        if self.get(name).is_undefined() { Ok(None) } else { self.whole(name).map(Some) }
+    }
+
     /// The seed, which must be there.
     fn seed(self) -> JsResult<u64> {
         seed(self.get("seed").as_f64().unwrap_or(f64::NAN))
@@ -118,6 +125,10 @@ fn set(object: &Object, name: &str, value: &JsValue) {
 
 fn floats(values: &[f32]) -> JsValue {
     js_sys::Float32Array::from(values).into()
+}
+
+fn doubles(values: &[f64]) -> JsValue {
+    js_sys::Float64Array::from(values).into()
 }
 
 fn whole(values: &[u32]) -> JsValue {

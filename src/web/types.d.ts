@@ -7,7 +7,25 @@ export interface EngineInfo {
   rates: { cpu?: number; gpu?: number };
 }
 
+/** How to read and split a set. */
+export interface ImportOptions {
+  size?: number;
+  colour?: boolean;
+  seed?: number;
+  heldOut?: number;
+}
+
+/** How to make the same images again. */
+export interface Recipe {
+  set: string;
+  size: number;
+  seed: number;
+  count: number;
+  heldOut: number;
+}
+
 export interface DatasetInfo {
+  set: string;
   name: string;
   source: string;
   licence: string;
@@ -59,6 +77,41 @@ export interface Samples {
   empirical: SampleSet;
   gaussian: SampleSet;
   heldOutGl: number;
+}
+
+/** A number over time, as it happened and as the theorem says. */
+export interface Curve {
+  measured: Float64Array<ArrayBuffer>;
+  theory: Float64Array<ArrayBuffer>;
+}
+
+/** Theorem 1: gradient descent on a linear denoiser ends at the Wiener filter. Lists run over `steps`. */
+export interface WienerDescent {
+  /** The step size, and the one beyond which descent diverges. */
+  rate: number;
+  limit: number;
+  /** 1, 2, 4, …; fewer than asked for where the numbers overflow. */
+  steps: Uint32Array<ArrayBuffer>;
+  /** ‖W_t − W_G‖ / ‖W_G‖. */
+  distance: Curve;
+  /** ‖b_t − b_G‖ / ‖μ‖. */
+  bias: Float64Array<ArrayBuffer>;
+  /** The same along some principal axes, counted from 1. */
+  directions: { axis: number; variance: number; error: Curve }[];
+  /** Pixels whose rows of W are shown. */
+  pixels: Uint32Array<ArrayBuffer>;
+  /** For each step, these rows of W_t one after the other, each an image; and those of W_G. */
+  rows: Float32Array<ArrayBuffer>[];
+  goal: Float32Array<ArrayBuffer>;
+}
+
+/** One check of this machine: it holds if its largest error is within the tolerance. */
+export interface Check {
+  name: string;
+  about: string;
+  error: number;
+  tolerance: number;
+  holds: boolean;
 }
 
 /** Thrown by every call that fails. */

@@ -7,6 +7,7 @@ pub mod conv_stages;
 pub mod distillation;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod gradients;
+pub mod self_check;
 pub mod stages;
 pub mod training;
 pub mod training_stages;
@@ -120,7 +121,11 @@ macro_rules! tests_of {
     };
     (distillation, $run:ident, $engine:expr) => {
         $run! { $engine, distillation:
-        distilling_the_gaussian_returns_it, distillation_leaves_nothing_linear }
+        distilling_a_linear_network_returns_it, distillation_leaves_nothing_linear,
+        distilled_on_its_training_images_the_optimum_is_gaussian }
+    };
+    (self_check, $run:ident, $engine:expr) => {
+        $run! { $engine, self_check: every_check_holds }
     };
     (stages, $run:ident, $engine:expr) => {
         $run! { $engine, stages:

@@ -96,6 +96,42 @@ siteTest("a crashed engine is replaced at the next wish", { webgpu: [false] }, a
   assert.equal(page.workers().length, 1);
 });
 
+siteTest("a device lost while dragging: the page says so and goes on", { webgpu: [true] }, async (page) => {
+  await open(page, "?engine=cpu");
+  const [worker] = page.workers();
+  // Keep hold of the devices that the engine is going to ask for.
+  await worker.evaluate(() => {
+    const scope = /** @type {any} */ (self);
+    const adapter = scope.GPUAdapter.prototype;
+    const { requestDevice } = adapter;
+    adapter.requestDevice = async function (/** @type {any[]} */ ...options) {
+      return (scope.device = await requestDevice.apply(this, options));
+    };
+  });
+  await page.locator("#engine").click();
+  await choose(page, "engine", "GPU");
+  await page.locator('#engine[data-engine="gpu"]').waitFor();
+  await page.keyboard.press("Escape");
+  await ready(page, "denoise");
+
+  const sigma = slider(page, "denoise.sigma");
+  for (let i = 0; i < 10; i++) {
+    await sigma.press("ArrowLeft");
+    if (i === 5) await worker.evaluate(() => /** @type {any} */ (self).device.destroy());
+  }
+  await page.locator("#notice p").waitFor();
+  assert.match((await page.locator("#notice").textContent()) ?? "", /goes on with a new GPU engine/);
+  await sigma.press("Home");
+  await page.waitForFunction(() => document.querySelector('[data-live="denoise.sigma"]')?.textContent === "0.002");
+  assert.equal(await number(page, "denoise.effective"), 1);
+  const errors = page.locator("main .figure-error:not([hidden])");
+  assert.deepEqual(await errors.allTextContents(), []);
+  assert.equal(page.workers().length, 1);
+
+  await page.locator("#notice button").click();
+  assert.ok(await page.locator("#notice").isHidden());
+});
+
 siteTest("D_M's path ends at a training image, D_G's does not", {}, async (page) => {
   await open(page);
   await ready(page, "trajectory");

@@ -1,9 +1,24 @@
 import { mountControls } from "./controls.js";
 import { byId } from "./dom.js";
+import { agreementFigure } from "./figures/agreement.js";
+import { alignmentFigure } from "./figures/alignment.js";
 import { denoiseFigure } from "./figures/denoise.js";
+import { emergenceFigure, emergenceSource } from "./figures/emergence.js";
 import { errorsFigure } from "./figures/errors.js";
+import { heroFigure } from "./figures/hero.js";
+import { pathsFigure } from "./figures/paths.js";
+import { phaseFigure } from "./figures/phase.js";
 import { samplesFigure } from "./figures/samples.js";
+import { biasSource, scoreDifferenceFigure } from "./figures/score-difference.js";
 import { trajectoryFigure } from "./figures/trajectory.js";
+import { transitionFigure } from "./figures/transition.js";
+import { wienerFigure } from "./figures/wiener.js";
+import { mountTerms } from "./terms.js";
+import { labFigure } from "./figures/lab.js";
+import { mountFigureTools } from "./figure-tools.js";
+import { linkedRun } from "./linked-run.js";
+import { limitsSection } from "./limits.js";
+import { notesSection } from "./notes.js";
 import { trainingSet } from "./training-set.js";
 
 /**
@@ -12,10 +27,27 @@ import { trainingSet } from "./training-set.js";
  */
 export function mountArticle(page) {
   mountControls(document, page.store);
+  mountTerms(document);
+  heroFigure(byId("hero"), page);
   denoiseFigure(byId("denoise"), page);
   errorsFigure(byId("errors"), page);
-  const training = trainingSet(byId("training-set"), byId("drop-notice"), page);
+  const lab = labFigure(byId("lab"), page);
+  const training = trainingSet(byId("training-set"), byId("drop-notice"), page, lab.open);
   trajectoryFigure(byId("trajectory"), page);
   samplesFigure(byId("samples"), page);
+  transitionFigure(byId("transition"), page);
+  const bias = biasSource(page.store);
+  scoreDifferenceFigure(byId("score-difference"), page, bias);
+  pathsFigure(byId("paths"), page, bias);
+  alignmentFigure(byId("alignment"), page, bias);
+  wienerFigure(byId("wiener"), page);
+  const emergence = emergenceSource(page.store);
+  emergenceFigure(byId("emergence"), page, emergence);
+  phaseFigure(byId("phase"), page, emergence);
+  agreementFigure(byId("agreement"), page);
+  linkedRun(byId("linked-run"), page, lab.start);
+  limitsSection(byId("limits-section"), page);
+  notesSection(byId("notes-section"), page);
+  mountFigureTools(document, page);
   page.engine.oncrash = () => void training.reload();
 }

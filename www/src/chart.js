@@ -8,7 +8,23 @@ import { make } from "./dom.js";
  * @property {(data: D, width: number) => import("@observablehq/plot").PlotOptions} options
  * @property {string[]} columns head of the table behind the chart
  * @property {(data: D) => (string | number)[][]} rows body of that table
+ * @property {(x: any, y: any) => void} [pick] the reader points at this place of the axes, or at these bands; keys need a
+ *   slider beside the chart
  */
+
+/** @typedef {{title: string, columns: string[], rows: (string | number)[][]}} Table what a chart shows, in numbers */
+
+/** The table of each chart that has been drawn, by its picture. @type {WeakMap<Element, () => Table>} */
+const tables = new WeakMap();
+
+/**
+ * The tables behind the charts in `root`, in the order of the page.
+ * @param {ParentNode} root
+ * @returns {Table[]}
+ */
+export function tablesIn(root) {
+  return [...root.querySelectorAll(".chart-picture")].flatMap((picture) => tables.get(picture)?.() ?? []);
+}
 
 /**
  * A chart: SVG as wide as its place, redrawn when that changes, in the page's theme, and with its table.
@@ -32,6 +48,8 @@ export function chart(root, spec) {
   /** @type {D | undefined} */
   let latest;
   let width = 0;
+  /** @type {ReturnType<typeof plot> | undefined} */
+  let drawn;
 
   const drawPicture = () => {
     if (latest === undefined || width === 0) return;
@@ -47,6 +65,7 @@ export function chart(root, spec) {
     // Its rules stand in our style sheet: the page's content security policy allows no style elements.
     svg.querySelector("style")?.remove();
     picture.replaceChildren(svg);
+    drawn = svg;
   };
   const drawTable = () => {
     if (latest === undefined || !table.open) return;
@@ -56,6 +75,18 @@ export function chart(root, spec) {
   };
 
   table.addEventListener("toggle", drawTable);
+  const { pick } = spec;
+  if (pick) {
+    picture.classList.add("chart-pick");
+    /** @param {PointerEvent} event */
+    const point = ({ buttons, clientX, clientY }) => {
+      const { left, top } = picture.getBoundingClientRect();
+      const x = valueAt(drawn?.scale("x"), clientX - left);
+      if (buttons === 1 && x !== undefined) pick(x, valueAt(drawn?.scale("y"), clientY - top));
+    };
+    picture.addEventListener("pointerdown", point);
+    picture.addEventListener("pointermove", point);
+  }
   new ResizeObserver(([entry]) => {
     const next = Math.round(entry.contentRect.width);
     if (next === width) return;
@@ -65,7 +96,19 @@ export function chart(root, spec) {
 
   return (data) => {
     latest = data;
+    tables.set(picture, () => ({ title: spec.label(data), columns: spec.columns, rows: spec.rows(data) }));
     drawPicture();
     drawTable();
   };
+}
+
+/**
+ * The value of a scale at a pixel; of a scale of bands, the one that the pixel lies in.
+ * @param {import("@observablehq/plot").Scale | undefined} scale
+ * @param {number} pixel
+ */
+function valueAt(scale, pixel) {
+  if (!scale || scale.invert) return scale?.invert?.(pixel);
+  const { bandwidth = 0 } = scale;
+  return [...(scale.domain ?? [])].find((value) => pixel >= scale.apply(value) && pixel < scale.apply(value) + bandwidth);
 }

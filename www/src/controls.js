@@ -8,6 +8,7 @@ import { fromFraction, parameters, toFraction } from "./parameters.js";
  * @typedef {import("./parameters.js").Choice} Choice
  * @typedef {import("./parameters.js").Stops} Stops
  * @typedef {import("./parameters.js").Range} Range
+ * @typedef {import("./parameters.js").Text} Text
  */
 
 /** Steps of a log slider: each is about 2.5 % of the value, finer than a finger and coarse enough for the keys. */
@@ -28,6 +29,7 @@ export function mountControls(root, store) {
     const key = /** @type {Key} */ (place.getAttribute("data-control"));
     const parameter = parameters[key];
     if (parameter.type === "choice") place.append(choice(key, parameter, store));
+    else if (parameter.type === "text") place.append(...textField(key, parameter, store));
     else place.append(...slider(key, parameter, store));
   }
   for (const button of root.querySelectorAll("[data-new-seed]")) {
@@ -114,6 +116,30 @@ function slider(key, parameter, store) {
   const label = make("label", { htmlFor: id }, parameter.label);
   const head = make("div", { className: "slider-head" }, label, output);
   return parameter.type === "range" && parameter.scale === "log" ? [head, input, ticks(parameter)] : [head, input];
+}
+
+/**
+ * A line of text. What does not have the parameter's form is marked and changes nothing.
+ * @param {Key} key
+ * @param {Text} parameter
+ * @param {Store} store
+ */
+function textField(key, parameter, store) {
+  const id = newId();
+  const input = make("input", { type: "text", id, title: parameter.help, autocomplete: "off", spellcheck: false });
+  input.addEventListener("change", () => {
+    const text = input.value.trim().replaceAll(/[\s,;]+/g, " ");
+    const fits = text === "" || parameter.pattern.test(text);
+    input.setAttribute("aria-invalid", String(!fits));
+    if (fits) store.set({ [key]: text });
+  });
+  const show = () => {
+    input.value = String(store.values[key]);
+    input.removeAttribute("aria-invalid");
+  };
+  store.subscribe([key], show);
+  show();
+  return [make("div", { className: "slider-head" }, make("label", { htmlFor: id }, parameter.label)), input];
 }
 
 /** Powers of ten under a log slider, and its two ends. @param {Range} range */

@@ -16,3 +16,6 @@ export const DATA_SETS = {
   fashion: { size: 28, pool: 0, file: "data/fashion.bin" },
   mnist: { size: 28, pool: 0, file: "data/mnist.bin" },
 };
+
+/** The images of runs that start here: what the quick presets train on, and enough held out to fit D_L. */
+export const QUICK_FACES = { set: "faces", size: 12, seed: 0, count: 2048, heldOut: 512 };

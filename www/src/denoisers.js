@@ -1,7 +1,9 @@
 /** How each denoiser is called and drawn, in every figure. The colours stand in page.css. */
 export const DENOISERS = {
-  empirical: { label: "Empirical", colour: "var(--d-m)", dash: undefined },
-  gaussian: { label: "Gaussian", colour: "var(--d-g)", dash: "6 3" },
+  trained: { label: "Trained", colour: "var(--d-theta)", dash: undefined, symbol: "circle" },
+  linear: { label: "Linear", colour: "var(--d-l)", dash: "2 3", symbol: "diamond2" },
+  empirical: { label: "Empirical", colour: "var(--d-m)", dash: undefined, symbol: "square2" },
+  gaussian: { label: "Gaussian", colour: "var(--d-g)", dash: "6 3", symbol: "circle" },
 };
 
 /** The two that need no training, in the order of the page. */

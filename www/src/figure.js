@@ -12,6 +12,7 @@ import { sentence } from "./format.js";
  * @property {import("./store.js").Store} store
  * @property {import("./engine/client.js").EngineClient} engine
  * @property {import("./live.js").LiveText} live
+ * @property {import("./run-panel.js").Runner} runner
  * @property {Set<() => void>} figures redraw each figure
  */
 
@@ -24,7 +25,7 @@ import { sentence } from "./format.js";
  */
 
 /** How close to the screen a figure starts to work, so that it is ready when it arrives. */
-const NEAR = "400px";
+export const NEAR = "400px";
 
 /** The parameters of {@link setting}. */
 export const SETTING = /** @type {const} */ (["engine", "data", "n"]);

@@ -32,5 +32,13 @@ export function percent(share) {
 /** @param {number} ms */
 export const milliseconds = (ms) => (ms < 1000 ? `${Math.max(1, Math.round(ms))} ms` : `${(ms / 1000).toFixed(1)} s`);
 
+/** A time as one would say it. @param {number} seconds */
+export const duration = (seconds) =>
+  seconds < 90
+    ? `${Math.max(1, Math.round(seconds))} s`
+    : seconds < 5400
+      ? `${Math.round(seconds / 60)} min`
+      : `${(seconds / 3600).toFixed(1)} h`;
+
 /** Text with its full stop; the engine's messages come without. @param {string} text */
 export const sentence = (text) => (text === "" || /[.!?]$/.test(text) ? text : `${text}.`);

@@ -39,6 +39,16 @@ export function drawGrid(canvas, pictures, columns) {
 }
 
 /**
+ * Draw the first images in one row; the canvas has room for `columns` even if there are fewer.
+ * @param {HTMLCanvasElement} canvas
+ * @param {Pictures} pictures
+ * @param {number} columns
+ */
+export function drawRow(canvas, { width, height, rgba }, columns) {
+  drawGrid(canvas, { width, height, rgba: rgba.subarray(0, 4 * width * height * columns) }, columns);
+}
+
+/**
  * Setting a canvas' size clears it even if nothing changes, which flickers.
  * @param {HTMLCanvasElement} canvas
  * @param {number} width

@@ -1,6 +1,15 @@
 import "../styles/page.css";
 import "../styles/figures.css";
-import { byId } from "./dom.js";
+import "../styles/hero.css";
+import "../styles/linearity.css";
+import "../styles/terms.css";
+import "../styles/run-panel.css";
+import "../styles/bias.css";
+import "../styles/emergence.css";
+import "../styles/lab.css";
+import "../styles/tools.css";
+import { byId, part } from "./dom.js";
+import { mountEmbed } from "./embed.js";
 import { engineBadge } from "./engine-badge.js";
 import { EngineClient } from "./engine/client.js";
 import { setting } from "./figure.js";
@@ -31,7 +40,8 @@ engine.onevent = (event) => {
 engine.call("prepare", { setting: setting(store.values) }).catch(() => {});
 // The badge must answer a change of engine even when every figure is off the screen. A failure shows there as well.
 store.subscribe(["engine"], (values) => void engine.call("open", { engine: values.engine }).catch(badge.fail));
-if (store.problems.length > 0) showNotice(notice, store.problems);
+const problems = [...store.problems, mountEmbed(store, part(document, "home", HTMLAnchorElement)) ?? []].flat();
+if (problems.length > 0) showNotice(notice, problems);
 
 const { mountArticle } = await import("./article.js");
 mountArticle({ store, engine, live, figures: new Set() });

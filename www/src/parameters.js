@@ -6,6 +6,7 @@
  * @typedef {"faces" | "patches" | "fashion" | "mnist" | "own"} DataName
  * @typedef {"auto" | "gpu" | "cpu"} EngineChoice
  * @typedef {"heldOut" | "train"} Split
+ * @typedef {"quick-faces" | "main-faces" | "faithful-faces" | "main-patches" | "main-fashion" | "main-mnist"} RecordedTransition
  *
  * @typedef {{
  *   data: DataName,
@@ -21,9 +22,51 @@
  *   "trajectory.step": number,
  *   "samples.seed": number,
  *   "samples.pick": number,
+ *   "hero.n": number,
+ *   "transition.run": RecordedTransition,
+ *   "transition.n": number,
+ *   "transition.sigma": number,
+ *   "transition.seed": number,
+ *   "bias.run": "faithful" | "main",
+ *   "bias.split": Split,
+ *   "bias.model": "few" | "many",
+ *   "bias.sample": number,
+ *   "bias.step": number,
+ *   "bias.sigma": number,
+ *   "bias.descentN": number,
+ *   "bias.descentSigma": number,
+ *   "bias.descentRate": number,
+ *   "bias.descentTime": number,
+ *   "bias.seed": number,
+ *   "emergence.n": number,
+ *   "emergence.width": number,
+ *   "emergence.step": number,
+ *   "emergence.agreementN": number,
+ *   "emergence.seed": number,
+ *   "lab.measure": "gl" | "memorized" | "linearity" | "cosine",
+ *   "lab.n": number,
+ *   "lab.preset": import("./report.js").Preset,
+ *   "lab.data": DataName,
+ *   "lab.network": "preset" | "mlp" | "unet",
+ *   "lab.sizes": string,
+ *   "lab.size": string,
+ *   "lab.width": string,
+ *   "lab.depth": string,
+ *   "lab.steps": string,
+ *   "lab.batch": string,
+ *   "lab.rate": string,
+ *   "lab.sampler": string,
+ *   "lab.samples": string,
+ *   "lab.seeds": string,
+ *   "lab.seed": number,
+ *   figure: string,
+ *   run: string,
+ *   "run.config": string,
+ *   "run.expect": string,
  * }} Values
  *
  * @typedef {keyof Values} Key
+ * @typedef {{[K in Key]: Values[K] extends number ? K : never}[Key]} NumberKey
  *
  * @typedef {object} Common
  * @property {string} label what the control is called
@@ -36,8 +79,14 @@
  *   one of a few numbers in order, shown as a slider
  * @typedef {Common & {type: "range", default: number, min: number, max: number, scale: "linear" | "log"}} Range
  *   any number of an interval; whole numbers when the scale is linear
- * @typedef {Choice | Stops | Range} Parameter
+ * @typedef {Common & {type: "text", default: string, pattern: RegExp}} Text
+ *   words of this form
+ * @typedef {Choice | Stops | Range | Text} Parameter
  */
+import { EXPECT, RUN } from "./permalink.js";
+
+/** Sizes of training sets in the runs of Figure 1. A run need not have all; the nearest one is shown. */
+const SIZES = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
 
 /** The largest seed: Philox takes 32 bits, and so does a readable link. */
 const MAX_SEED = 0xffffffff;
@@ -52,6 +101,12 @@ const seed = (label, help, start) => ({
   max: MAX_SEED,
   scale: "linear",
 });
+
+/** @type {(label: string, help: string, start: number, min: number, max: number) => Range} */
+const range = (label, help, start, min, max) => ({ type: "range", label, help, default: start, min, max, scale: "linear" });
+
+/** Something to type; left empty, it is as the preset has it. @type {(label: string, help: string, pattern: RegExp) => Text} */
+const field = (label, help, pattern) => ({ type: "text", label, help, default: "", pattern });
 
 /** @satisfies {Record<Key, Parameter>} */
 export const parameters = {
@@ -157,6 +212,215 @@ export const parameters = {
     max: 64,
     scale: "linear",
   }),
+  "hero.n": /** @type {Stops} */ ({
+    type: "stops",
+    label: "Training images N",
+    help: "How many images the network was trained on.",
+    default: 32,
+    stops: SIZES,
+  }),
+  "transition.run": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Run",
+    help: "Which run the figure shows, and which one is trained here.",
+    default: "quick-faces",
+    options: [
+      { value: "quick-faces", label: "Faces, quick" },
+      { value: "main-faces", label: "Faces, MLP" },
+      { value: "faithful-faces", label: "Faces, U-Net" },
+      { value: "main-patches", label: "Patches" },
+      { value: "main-fashion", label: "Fashion" },
+      { value: "main-mnist", label: "MNIST" },
+    ],
+  }),
+  "transition.n": /** @type {Stops} */ ({
+    type: "stops",
+    label: "Training images N",
+    help: "The networks that are shown beside the curves.",
+    default: 16,
+    stops: SIZES,
+  }),
+  "transition.sigma": /** @type {Range} */ ({
+    type: "range",
+    label: "Noise level σ",
+    help: "The noise level at which the linearity is measured.",
+    default: 1,
+    min: 0.002,
+    max: 80,
+    scale: "log",
+  }),
+  "transition.seed": seed("Seed", "Seed of the networks that are trained here.", 1),
+  "bias.run": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Network",
+    help: "Which recorded run the figures of this section show.",
+    default: "faithful",
+    options: [
+      { value: "faithful", label: "U-Net, 16 × 16" },
+      { value: "main", label: "MLP, 12 × 12" },
+    ],
+  }),
+  "bias.split": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Noise added to",
+    help: "A network that memorizes differs most between the images that it knows and those that it does not.",
+    default: "heldOut",
+    options: [
+      { value: "heldOut", label: "Held-out images" },
+      { value: "train", label: "Training images" },
+    ],
+  }),
+  "bias.model": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Trained on",
+    help: "The network that memorizes, or the one that generalizes.",
+    default: "many",
+    options: [
+      { value: "few", label: "Few images" },
+      { value: "many", label: "Many images" },
+    ],
+  }),
+  "bias.sample": range("Sample", "Which starting noise.", 1, 1, 64),
+  "bias.step": range("Step", "The step that is shown large.", 7, 1, 64),
+  "bias.sigma": /** @type {Range} */ ({
+    type: "range",
+    label: "Noise level σ",
+    help: "The noise level of the linear denoiser that is shown.",
+    default: 0.55,
+    min: 0.002,
+    max: 80,
+    scale: "log",
+  }),
+  "bias.descentN": /** @type {Stops} */ ({
+    type: "stops",
+    label: "Training images N",
+    help: "How many images the linear denoiser is trained on.",
+    default: 1024,
+    stops: [16, 64, 256, 1024, 4096],
+  }),
+  "bias.descentSigma": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Noise level σ",
+    help: "The noise level that the linear denoiser is trained at.",
+    default: 0.5,
+    options: [
+      { value: 0.1, label: "0.1" },
+      { value: 0.5, label: "0.5" },
+      { value: 2, label: "2" },
+    ],
+  }),
+  "bias.descentRate": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Step size, of the largest that converges",
+    help: "Beyond the largest step size the descent overshoots more each time.",
+    default: 0.1,
+    options: [
+      { value: 0.02, label: "1/50" },
+      { value: 0.1, label: "1/10" },
+      { value: 1.02, label: "1.02" },
+    ],
+  }),
+  "bias.descentTime": range("Steps of gradient descent", "The moment that is shown.", 64, 1, 1_000_000),
+  "bias.seed": seed("Seed", "Seed of the networks that are trained here.", 1),
+  "emergence.n": range("Training images N", "How many images the networks have seen.", 128, 1, 1_000_000),
+  "emergence.width": range("Width", "Hidden units or channels of the network.", 384, 1, 1_000_000),
+  "emergence.step": range("Training steps", "How long the network has trained.", 800, 1, 10_000_000),
+  "emergence.agreementN": range("Training images N", "How many images each of the two networks has seen.", 4096, 1, 1_000_000),
+  "emergence.seed": seed("Seed", "Seed of the networks that are trained here.", 1),
+  "lab.measure": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Compare by",
+    help: "What the chart shows of each run.",
+    default: "gl",
+    options: [
+      { value: "gl", label: "GL score" },
+      { value: "memorized", label: "Copies" },
+      { value: "linearity", label: "Linearity" },
+      { value: "cosine", label: "Cosine with Gaussian" },
+    ],
+  }),
+  "lab.n": /** @type {Stops} */ ({
+    type: "stops",
+    label: "Samples at N",
+    help: "The training-set size whose samples are shown.",
+    default: 32,
+    stops: SIZES,
+  }),
+  "lab.preset": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Start from",
+    help: "Where fields that are left empty take their value.",
+    default: "quick",
+    options: [
+      { value: "quick", label: "Quick" },
+      { value: "main", label: "Main" },
+      { value: "faithful", label: "Faithful" },
+    ],
+  }),
+  "lab.data": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Data",
+    help: "What the networks are trained on.",
+    default: "faces",
+    options: [
+      { value: "faces", label: "Faces" },
+      { value: "patches", label: "Patches" },
+      { value: "fashion", label: "Fashion" },
+      { value: "mnist", label: "MNIST" },
+      { value: "own", label: "Your own" },
+    ],
+  }),
+  "lab.network": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Network",
+    help: "An MLP looks at all pixels at once, a U-Net at neighbourhoods.",
+    default: "preset",
+    options: [
+      { value: "preset", label: "As the preset" },
+      { value: "mlp", label: "MLP" },
+      { value: "unet", label: "U-Net" },
+    ],
+  }),
+  "lab.sizes": field("Training images N", "Sizes of the training sets, one network each.", /^\d{1,5}( \d{1,5}){0,15}$/),
+  "lab.size": field("Pixels a side", "Side of an image; a U-Net needs a multiple of 4.", /^(8|12|14|16|20|24|28|32)$/),
+  "lab.width": field("Width", "Hidden units of an MLP, or channels of a U-Net.", /^[1-9]\d{0,3}$/),
+  "lab.depth": field("Depth", "Blocks of an MLP, or resolutions of a U-Net.", /^[1-8]$/),
+  "lab.steps": field("Steps", "How long each network is trained.", /^[1-9]\d{0,5}$/),
+  "lab.batch": field("Batch", "Images in a training step.", /^[1-9]\d{0,3}$/),
+  "lab.rate": field("Learning rate", "The highest learning rate of the schedule.", /^(0?\.\d{1,8}|[1-9](\.\d)?e-[1-9])$/),
+  "lab.sampler": field("Sampler steps", "Heun steps from noise to image.", /^([2-9]|[1-9]\d)$/),
+  "lab.samples": field("Samples", "How many samples are drawn to measure.", /^[1-9]\d{0,3}$/),
+  "lab.seeds": field("Seeds", "How many networks are trained at each size, from different seeds.", /^[1-8]$/),
+  "lab.seed": seed("Seed", "All random numbers of the run follow from it.", 1),
+  // What links carry besides settings.
+  figure: /** @type {Text} */ ({
+    type: "text",
+    label: "Figure",
+    help: "Shows this figure alone, for other pages to embed.",
+    default: "",
+    pattern: /^[a-z-]+$/,
+  }),
+  run: /** @type {Text} */ ({
+    type: "text",
+    label: "Run",
+    help: "A run to repeat: experiment, preset, seed and data.",
+    default: "",
+    pattern: RUN,
+  }),
+  "run.config": /** @type {Text} */ ({
+    type: "text",
+    label: "Configuration of the run",
+    help: "What differs from the preset, as JSON.",
+    default: "",
+    pattern: /^\{.{0,4000}\}$/,
+  }),
+  "run.expect": /** @type {Text} */ ({
+    type: "text",
+    label: "Numbers of the run",
+    help: "What came out where the link was made.",
+    default: "",
+    pattern: EXPECT,
+  }),
 };
 
 const keys = /** @type {Key[]} */ (Object.keys(parameters));
@@ -175,6 +439,7 @@ export function defaults() {
 export function parse(key, text) {
   const parameter = parameters[key];
   if (parameter.type === "choice") return parameter.options.find(({ value }) => String(value) === text)?.value;
+  if (parameter.type === "text") return text === "" || parameter.pattern.test(text) ? text : undefined;
   const value = text.trim() === "" ? NaN : Number(text);
   if (parameter.type === "stops") return parameter.stops.find((stop) => stop === value);
   const whole = parameter.scale === "log" || Number.isInteger(value);
@@ -194,13 +459,19 @@ export function fromSearch(search) {
     const value = key && parse(key, text);
     if (!key) problems.push(`This page has no setting called “${name}”.`);
     else if (value === undefined)
-      problems.push(`“${text}” is no value for ${parameters[key].label}; using ${parameters[key].default}.`);
+      problems.push(
+        `“${shortened(text)}” is no value for ${parameters[key].label}; ` +
+          (parameters[key].default === "" ? "it is left out." : `using ${parameters[key].default}.`),
+      );
     else if (value === "own")
       problems.push("The link was made with somebody’s own images, which never leave their machine; using Faces.");
     else Object.assign(values, { [key]: value });
   }
   return { values, problems };
 }
+
+/** @param {string} text */
+const shortened = (text) => (text.length > 40 ? `${text.slice(0, 40)}…` : text);
 
 /**
  * Write the state as a URL's query: only what differs from the default.

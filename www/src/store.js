@@ -46,7 +46,7 @@ export class Store {
     const changed = this.#apply({ ...before, ...change });
     if (changed.length === 0) return;
     clearTimeout(this.#timer);
-    if (changed.some((key) => parameters[key].type === "choice")) {
+    if (changed.some((key) => parameters[key].type === "choice" || parameters[key].type === "text")) {
       this.#window.history.replaceState(null, "", this.#url(before));
       this.#window.history.pushState(null, "", this.#url(this.#values));
     } else {
@@ -64,6 +64,16 @@ export class Store {
    */
   subscribe(keys, listener) {
     this.#listeners.push({ keys, listener });
+  }
+
+  /**
+   * The full address of the page in its present state, with these changes.
+   * @param {Partial<Values>} change
+   * @param {string} [hash] the place on the page
+   */
+  link(change, hash = "") {
+    const { origin, pathname } = this.#window.location;
+    return `${origin}${pathname}${toSearch({ ...this.#values, ...change })}${hash && `#${hash}`}`;
   }
 
   /** @param {Values} values */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { count, milliseconds, percent, sentence, significant } from "../src/format.js";
+import { count, duration, milliseconds, percent, sentence, significant } from "../src/format.js";
 
 /** Percent signs stand behind a narrow space that does not break. @param {number} share */
 const plain = (share) => percent(share).replace("\u202f", " ");
@@ -29,6 +29,10 @@ test("times are read at a glance", () => {
   assert.equal(milliseconds(0.2), "1 ms");
   assert.equal(milliseconds(12.6), "13 ms");
   assert.equal(milliseconds(2345), "2.3 s");
+  assert.equal(duration(0.1), "1 s");
+  assert.equal(duration(89.4), "89 s");
+  assert.equal(duration(300), "5 min");
+  assert.equal(duration(9000), "2.5 h");
 });
 
 test("a sentence ends once", () => {

@@ -2,7 +2,6 @@ import { toFailure, transferables } from "./protocol.js";
 
 /**
  * @typedef {import("./protocol.js").Calls} Calls
- * @typedef {import("./protocol.js").Kind} Kind
  * @typedef {import("./protocol.js").Failure} Failure
  * @typedef {import("./protocol.js").FromWorker} FromWorker
  * @typedef {import("./protocol.js").ToWorker} ToWorker
@@ -12,7 +11,10 @@ import { toFailure, transferables } from "./protocol.js";
  * @typedef {{resolve: (result: any) => void, reject: (error: Failure) => void}} Waiting
  */
 
-/** The page's side of the protocol: calls that answer with promises. */
+/**
+ * The page's side of the protocol: calls that answer with promises.
+ * @template {{[K in keyof C]: {call: any, result: any}}} [C=Calls]
+ */
 export class EngineClient {
   /** @type {Map<number, Waiting>} */
   #waiting = new Map();
@@ -38,11 +40,11 @@ export class EngineClient {
 
   /**
    * Ask the worker. Rejects with a {@link Failure}.
-   * @template {Kind} K
+   * @template {keyof C & string} K
    * @param {K} call
-   * @param {Calls[K]["call"]} payload
+   * @param {C[K]["call"]} payload
    * @param {AbortSignal} [signal]
-   * @returns {Promise<Calls[K]["result"]>}
+   * @returns {Promise<C[K]["result"]>}
    */
   call(call, payload, signal) {
     const worker = this.#running();
@@ -86,25 +88,37 @@ export class EngineClient {
     else waiting?.reject(message.error);
   }
 
+  /** End the worker, whatever it does; calls under way are cancelled. */
+  close() {
+    for (const { reject } of this.#end()) reject({ kind: "Cancelled", message: "Stopped", hint: "" });
+  }
+
   /** @param {string | undefined} reason */
   #crash(reason) {
-    this.#worker?.terminate();
-    this.#worker = undefined;
-    const error = toFailure({
+    const error = {
       kind: "WorkerCrashed",
       message: `The engine stopped unexpectedly${reason ? ` (${reason})` : ""}`,
       hint: "Try again: a new one starts by itself.",
-    });
-    const waiting = [...this.#waiting.values()];
-    this.#waiting.clear();
+    };
+    const waiting = this.#end();
     this.oncrash(error);
     for (const { reject } of waiting) reject(error);
+  }
+
+  /** The calls that nobody will answer. */
+  #end() {
+    this.#worker?.terminate();
+    this.#worker = undefined;
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    return waiting;
   }
 }
 
 /**
  * Latest wins: while one call is under way only the newest of those that follow is kept.
  * So a dragged slider gets as many answers as the engine can give, and the last one is always for where it rests.
+ * @template {{[K in keyof C]: {call: any, result: any}}} [C=Calls]
  */
 export class Lane {
   #client;
@@ -112,16 +126,16 @@ export class Lane {
   /** @type {{start: () => void, drop: () => void} | undefined} */
   #next;
 
-  /** @param {Pick<EngineClient, "call">} client */
+  /** @param {Pick<EngineClient<C>, "call">} client */
   constructor(client) {
     this.#client = client;
   }
 
   /**
-   * @template {Kind} K
+   * @template {keyof C & string} K
    * @param {K} call
-   * @param {Calls[K]["call"]} payload
-   * @returns {Promise<Calls[K]["result"] | undefined>} undefined when a newer call took its place
+   * @param {C[K]["call"]} payload
+   * @returns {Promise<C[K]["result"] | undefined>} undefined when a newer call took its place
    */
   call(call, payload) {
     return new Promise((resolve, reject) => {

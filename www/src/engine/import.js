@@ -1,10 +1,15 @@
 /**
- * The reader's own files become a data set. Arrays go to the Rust importers as they are; pictures are decoded by the
- * browser first. Nothing leaves the machine.
+ * Where data sets come from. Of the reader's own files, arrays go to the Rust importers as they are, and pictures are
+ * decoded by the browser first. Nothing leaves the machine.
  */
 import { Dataset, unzip } from "../../pkg/hidden_gaussian.js";
+import { DATA_SETS } from "../data.js";
+import { base } from "./serve.js";
 
-/** @typedef {{name: string, bytes: Uint8Array}} Entry */
+/**
+ * @typedef {import("../report.js").DataRecipe} DataRecipe
+ * @typedef {{name: string, bytes: Uint8Array}} Entry
+ */
 
 const PICTURE = /\.(png|jpe?g|webp|gif|bmp|avif)$/i;
 /** Longer sides are shrunk while decoding: no data set here has images larger than this. */
@@ -13,8 +18,27 @@ const MAX_SIDE = 128;
 const MAX_PICTURES = 10_000;
 
 /**
+ * A set of the page: drawn by the engine, or fetched.
+ * @param {Omit<DataRecipe, "heldOut"> & {heldOut?: number}} recipe
+ * @returns {Promise<Dataset>}
+ */
+export async function makeDataset({ set, ...options }) {
+  const file = DATA_SETS[/** @type {keyof typeof DATA_SETS} */ (set)]?.file;
+  if (!file) return Dataset.faces(options);
+  const response = await fetch(new URL(file, base)).catch(() => undefined);
+  if (!response?.ok) {
+    throw bad(
+      `The file ${file} could not be fetched${response ? ` (HTTP ${response.status})` : ""}`,
+      "Check the connection and choose the data set again.",
+    );
+  }
+  return Dataset.import(file, new Uint8Array(await response.arrayBuffer()), options);
+}
+
+/**
+ * The reader's own images.
  * @param {File[]} files
- * @param {{size: number, colour: boolean}} options
+ * @param {{size: number, colour: boolean, seed?: number, heldOut?: number}} options
  * @returns {Promise<Dataset>}
  */
 export async function importFiles(files, options) {

@@ -1,5 +1,6 @@
 /**
- * What the page and the engine's worker say to each other.
+ * What the page and its workers say to each other. There are two kinds of worker: one that answers the questions of
+ * Section I ({@link Calls}), and those that run experiments ({@link RunCalls}).
  *
  * Every call names the whole setting that it is about, so the worker can answer calls in any order and keep what it
  * likes between them. A call has an id; its answer, `done` or `failed`, carries the same id. Besides answers the worker
@@ -78,27 +79,72 @@
  * @property {number} memorized share of samples with d1/d2 < 1/3
  * @typedef {{empirical: SampleSet, gaussian: SampleSet, heldOutGl: number, n: number, elapsedMs: number}} SamplesResult
  *
+ * @typedef {{n: number, sigma: number, rate: number, steps: number}} WienerCall gradient descent on a linear denoiser of
+ *   faces; `rate` in units of the largest step size that converges
+ * @typedef {Omit<import("../../pkg/hidden_gaussian.js").WienerDescent, "rows" | "goal" | "pixels">
+ *   & {rows: Pictures[], goal: Pictures}} WienerResult `rows`: some rows of W_t for each of the steps; zero is mid-grey
+ *
  * @typedef {{files: File[], size: number, colour: boolean}} ImportCall
  * @typedef {{data: DataInfo}} ImportResult
  *
  * @typedef {{
  *   prepare: {call: PrepareCall, result: null},
  *   open: {call: OpenCall, result: null},
+ *   measure: {call: {}, result: EngineInfo["rates"]},
  *   describe: {call: DescribeCall, result: DescribeResult},
  *   denoise: {call: DenoiseCall, result: DenoiseResult},
  *   sweep: {call: SweepCall, result: SweepResult},
  *   trajectory: {call: TrajectoryCall, result: TrajectoryResult},
  *   samples: {call: SamplesCall, result: SamplesResult},
+ *   wiener: {call: WienerCall, result: WienerResult},
  *   import: {call: ImportCall, result: ImportResult},
  * }} Calls
  * @typedef {keyof Calls} Kind
  *
+ * @typedef {import("../report.js").DataRecipe} DataRecipe
+ * @typedef {import("../report.js").Report} Report
+ *
+ * @typedef {object} RunOptions what to run
+ * @property {import("../report.js").ExperimentName} experiment
+ * @property {import("../report.js").Preset} preset
+ * @property {DataRecipe} data a set that is none of the page's is the reader's own images
+ * @property {number} seed
+ * @property {object} [config] what differs from the preset
+ *
+ * @typedef {{files: File[], colour: boolean}} OwnImages the reader's own files, and how to read them
+ * @typedef {{config: string, snapshot: Blob | null}} Share a part of a run that can be done alone, and where it stands
+ * @typedef {object} ShareProgress
+ * @property {number} step
+ * @property {number} total
+ * @property {number | null} secondsLeft
+ * @property {{members: MemberProgress[]}} training
+ * @typedef {{loss: number, gradientNorm: number, status: string}} MemberProgress
+ *
+ * @typedef {{options: RunOptions, own?: OwnImages, workers: number}} PlanCall
+ * @typedef {{config: string, shares: string[]}} PlanResult the whole configuration, and the same in shares of equal work
+ * @typedef {object} StartCall
+ * @property {"cpu" | "gpu"} engine
+ * @property {string} experiment
+ * @property {DataRecipe} recipe
+ * @property {OwnImages} [own]
+ * @property {Share[]} shares
+ *
+ * @typedef {{
+ *   plan: {call: PlanCall, result: PlanResult},
+ *   start: {call: StartCall, result: null},
+ *   advance: {call: {milliseconds: number}, result: ShareProgress[]},
+ *   glance: {call: {}, result: Report[]},
+ *   report: {call: {}, result: Report[]},
+ *   snapshot: {call: {}, result: Blob[]},
+ *   weights: {call: {}, result: Blob[][]},
+ * }} RunCalls answers have one entry for each share
+ *
  * @typedef {{kind: "start", base: string}} Start the page's address, against which data files are found
- * @typedef {{kind: "call", id: number, call: Kind, payload: Calls[Kind]["call"]}} Call
+ * @typedef {{kind: "call", id: number, call: string, payload: any}} Call
  * @typedef {{kind: "cancel", id: number}} Cancel
  * @typedef {Start | Call | Cancel} ToWorker
  *
- * @typedef {{kind: "done", id: number, result: Calls[Kind]["result"]}} Done
+ * @typedef {{kind: "done", id: number, result: any}} Done
  * @typedef {{kind: "failed", id: number, error: Failure}} Failed
  * @typedef {{kind: "event", event: "engine", engine: EngineInfo} | {kind: "event", event: "busy", text: string}} Event
  *   `busy` with an empty text: nothing long is under way

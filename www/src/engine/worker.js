@@ -3,89 +3,56 @@
  * It answers calls one at a time, in the order in which they came, and keeps the last engine, data set and fit,
  * because neighbouring calls are nearly always about the same ones.
  */
-import init, { Dataset, Engine, Exact } from "../../pkg/hidden_gaussian.js";
+import init, { Engine, Exact, wienerDescent } from "../../pkg/hidden_gaussian.js";
 import { DATA_SETS } from "../data.js";
-import { importFiles } from "./import.js";
-import { toFailure, transferables } from "./protocol.js";
+import { importFiles, makeDataset } from "./import.js";
+import { toFailure } from "./protocol.js";
+import { post, serve } from "./serve.js";
 
 /**
  * @typedef {import("./protocol.js").Calls} Calls
  * @typedef {import("./protocol.js").Kind} Kind
- * @typedef {import("./protocol.js").Call} Call
  * @typedef {import("./protocol.js").Setting} Setting
  * @typedef {import("./protocol.js").Pictures} Pictures
  * @typedef {import("./protocol.js").EngineInfo} EngineInfo
  * @typedef {import("./protocol.js").EngineChoice} EngineChoice
  * @typedef {import("./protocol.js").Failure} Failure
- * @typedef {import("./protocol.js").FromWorker} FromWorker
- * @typedef {import("./protocol.js").ToWorker} ToWorker
  * @typedef {import("./protocol.js").DataName} DataName
+ * @typedef {import("../../pkg/hidden_gaussian.js").Dataset} Dataset
  */
 
 /** How many of the heaviest training images the page shows. */
 const HEAVIEST = 16;
+/** Pixels a side of the faces that the linear denoiser is trained on: small, so that a wish is granted at once. */
+const WIENER_SIZE = 12;
 /** How many training images the page shows as a taste of a data set. */
 const GALLERY = 24;
 
-// The type checker knows pages only; a worker's own end of the line has the same two members.
-const scope = /** @type {Pick<Worker, "postMessage" | "onmessage">} */ (/** @type {unknown} */ (self));
 const ready = init({ module_or_path: new URL("../../pkg/hidden_gaussian_bg.wasm", import.meta.url) });
 
-let base = "";
 /** `settled`: false while "auto" still has to measure. @type {{choice: EngineChoice, engine: Engine, settled: boolean} | undefined} */
 let opened;
+/** What the comparison of the engines measured. @type {EngineInfo["rates"]} */
+let rates = {};
 /** Why the last device was lost, until a new one is there. @type {Failure | null} */
 let lost = null;
 /** @type {{name: DataName, set: Dataset} | undefined} */
 let loaded;
 /** The reader's own images, kept while another set is on the screen. @type {Dataset | undefined} */
 let own;
+/** The images of the linear denoiser. @type {Dataset} */
+let faces;
 /** @type {{engine: Engine, set: Dataset, n: number, exact: Exact} | undefined} */
 let fitted;
 
-/** @type {Call[]} */
-const queue = [];
-let working = false;
 /** Whether the page has had an answer to show: only then is there time to measure. */
 let answered = false;
 
-scope.onmessage = ({ data }) => {
-  const message = /** @type {ToWorker} */ (data);
-  if (message.kind === "start") base = message.base;
-  else if (message.kind === "call") {
-    queue.push(message);
-    if (!working) void work();
-  } else {
-    const index = queue.findIndex(({ id }) => id === message.id);
-    if (index >= 0) queue.splice(index, 1);
-  }
-};
-
-async function work() {
-  working = true;
-  await ready;
-  for (;;) {
-    const next = queue.shift();
-    if (!next) {
-      if (!answered || !opened || opened.settled) break;
-      await settle(opened);
-      continue;
-    }
-    const { id, call, payload } = next;
-    try {
-      post({ kind: "done", id, result: await answer(call, payload) });
-      answered ||= call !== "prepare";
-    } catch (thrown) {
-      post({ kind: "failed", id, error: toFailure(thrown) });
-      // After a trap nothing in the instance can be trusted: let the page see an error and start a new worker.
-      if (thrown instanceof WebAssembly.RuntimeError) reportError(thrown);
-    }
-    busy("");
-    // A new task, so that messages which came meanwhile (a cancel, say) are read before the next call starts.
-    await new Promise((resolve) => setTimeout(resolve));
-  }
-  working = false;
-}
+serve(ready, answer, async () => {
+  if (!answered || !opened || opened.settled) return false;
+  await settle(opened);
+  return true;
+});
 
 /**
  * @template {Kind} K
@@ -96,14 +63,18 @@ async function work() {
 async function answer(call, payload) {
   const handler = /** @type {(payload: Calls[K]["call"]) => Promise<Calls[K]["result"]>} */ (handlers[call]);
   try {
-    return await handler(payload);
-  } catch (thrown) {
-    const failure = toFailure(thrown);
-    if (failure.kind !== "DeviceLost") throw thrown;
-    // A lost device is a normal event: everything on it is gone, so make it again and repeat the call once.
-    lost = failure;
-    closeEngine();
-    return handler(payload);
+    const result = await handler(payload).catch((thrown) => {
+      const failure = toFailure(thrown);
+      if (failure.kind !== "DeviceLost") throw thrown;
+      // A lost device is a normal event: everything on it is gone, so make it again and repeat the call once.
+      lost = failure;
+      closeEngine();
+      return handler(payload);
+    });
+    answered ||= call !== "prepare";
+    return result;
+  } finally {
+    busy("");
   }
 }
 
@@ -117,6 +88,12 @@ const handlers = {
   async open({ engine }) {
     await openEngine(engine);
     return null;
+  },
+
+  async measure() {
+    await openEngine("auto");
+    if (opened && !opened.settled) await settle(opened);
+    return rates;
   },
 
   async describe({ setting }) {
@@ -206,6 +183,14 @@ const handlers = {
     return { empirical: show(empirical), gaussian: show(gaussian), heldOutGl, n, elapsedMs };
   },
 
+  async wiener(options) {
+    faces ??= await makeDataset({ set: "faces", size: WIENER_SIZE, count: DATA_SETS.faces.pool, seed: 0 });
+    const { rows, goal, ...numbers } = wienerDescent(faces, options);
+    const scale = goal.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0);
+    const show = (/** @type {Float32Array} */ weights) => signedPictures(faces, weights, scale);
+    return { ...numbers, rows: rows.map(show), goal: show(goal) };
+  },
+
   async import({ files, size, colour }) {
     busy("Reading your files");
     const set = await importFiles(files, { size, colour });
@@ -267,7 +252,9 @@ async function settle(current) {
  */
 function tell(engine, problem) {
   lost = null;
-  post({ kind: "event", event: "engine", engine: { ...engine.info(), problem } });
+  const info = engine.info();
+  rates = info.rates;
+  post({ kind: "event", event: "engine", engine: { ...info, problem } });
 }
 
 /**
@@ -276,7 +263,7 @@ function tell(engine, problem) {
  */
 async function dataset(name) {
   if (loaded?.name === name) return loaded.set;
-  const set = name === "own" ? own : await makeDataset(name);
+  const set = name === "own" ? own : await drawOrFetch(name);
   if (!set) {
     throw { kind: "BadInput", message: "Your own images are no longer loaded", hint: "Choose the files again." };
   }
@@ -289,22 +276,10 @@ async function dataset(name) {
 }
 
 /** @param {Exclude<DataName, "own">} name */
-async function makeDataset(name) {
+function drawOrFetch(name) {
   const { size, file, pool } = DATA_SETS[name];
-  if (!file) {
-    busy("Drawing the training images");
-    return Dataset.faces({ size, count: pool, seed: 0 });
-  }
-  busy("Fetching the data");
-  const response = await fetch(new URL(file, base)).catch(() => undefined);
-  if (!response?.ok) {
-    throw {
-      kind: "BadInput",
-      message: `The file ${file} could not be fetched${response ? ` (HTTP ${response.status})` : ""}`,
-      hint: "Check the connection and choose the data set again.",
-    };
-  }
-  return Dataset.import(file, new Uint8Array(await response.arrayBuffer()), { size });
+  busy(file ? "Fetching the data" : "Drawing the training images");
+  return makeDataset({ set: name, size, count: pool, seed: 0 });
 }
 
 /**
@@ -361,6 +336,24 @@ function pictures(set, values) {
   return { width, height, rgba: /** @type {Uint8ClampedArray<ArrayBuffer>} */ (set.rgba(values)) };
 }
 
+/**
+ * Weights as images: zero is mid-grey, `scale` white and its negative black.
+ * @param {Dataset} set whose images they belong to
+ * @param {Float32Array} weights
+ * @param {number} scale
+ * @returns {Pictures}
+ */
+function signedPictures(set, weights, scale) {
+  const { width, height, channels } = set.info();
+  const rgba = new Uint8ClampedArray((4 * weights.length) / channels).fill(255);
+  for (let pixel = 0; 4 * pixel < rgba.length; pixel++) {
+    for (let c = 0; c < 3; c++) {
+      rgba[4 * pixel + c] = 127.5 * (1 + weights[channels * pixel + Math.min(c, channels - 1)] / scale);
+    }
+  }
+  return { width, height, rgba };
+}
+
 /** @param {Float32Array[]} parts */
 function join(parts) {
   const whole = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
@@ -383,9 +376,4 @@ function rmse(a, b) {
 /** @param {string} text */
 function busy(text) {
   post({ kind: "event", event: "busy", text });
-}
-
-/** @param {FromWorker} message */
-function post(message) {
-  scope.postMessage(message, transferables(message));
 }

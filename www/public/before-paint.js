@@ -1,4 +1,9 @@
-// Light or dark: the system's wish, or the reader's. A plain script, so that it runs before the first paint.
+// What must be known before the first paint, so that nothing flashes; hence a plain script.
+(() => {
+  // One figure alone: embed.js finds it later, and until then the page stays empty.
+  if (new URLSearchParams(location.search).get("figure")) document.documentElement.setAttribute("data-embed", "");
+})();
+// Light or dark: the system's wish, or the reader's.
 (() => {
   const KEY = "theme";
   const root = document.documentElement;

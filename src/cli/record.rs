@@ -1,0 +1,280 @@
+//! Records the runs that come with the page: reports as live runs make them, with how they were made.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use hidden_gaussian::compute::Engine;
+use hidden_gaussian::experiment::{
+    Experiment, Preset, emergence::Emergence, gaussian_bias::GaussianBias,
+    strong_generalization::StrongGeneralization, transition::Transition,
+};
+use hidden_gaussian::{Error, Result};
+use serde_json::{Value, json};
+
+use super::conduct::conduct;
+use super::data::Source;
+use super::{EngineName, file_error, json};
+
+/// What to record.
+#[derive(Debug, Args)]
+pub(super) struct Record {
+    /// Only this run, such as transition-main-faces
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+    /// Also runs that are recorded already, with the same configuration
+    #[arg(long)]
+    force: bool,
+    /// Where to
+    #[arg(long, value_name = "FOLDER", default_value = "www/public/runs")]
+    folder: PathBuf,
+    /// Where to compute
+    #[arg(long, value_enum, default_value = "auto")]
+    engine: EngineName,
+    /// Print the list of recorded runs as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Bytes that all runs may have together.
+const MOST_BYTES: u64 = 4_000_000;
+
+/// Seed of every run; a transition has two more.
+const SEED: u64 = 1;
+
+/// A run that comes with the page.
+struct Recording {
+    experiment: &'static str,
+    preset: Preset,
+    data: &'static str,
+    title: &'static str,
+    run: fn(&Self, &Session<'_>) -> Result<Option<Value>>,
+}
+
+const fn transition(preset: Preset, data: &'static str, title: &'static str) -> Recording {
+    let run = |this: &Recording, session: &Session<'_>| {
+        let report = session.run::<Transition>(this, |config| {
+            config.seeds = (SEED..SEED + 3).collect();
+            config.look.shown = 12;
+        })?;
+        Ok(report.map(|mut report| {
+            // The other seeds are there for their numbers.
+            let points = report["findings"].as_array_mut().into_iter().flatten();
+            points.filter(|p| p["seed"] != SEED).for_each(|p| p["gallery"] = Value::Null);
+            report
+        }))
+    };
+    Recording { experiment: Transition::NAME, preset, data, title, run }
+}
+
+const fn plain<E: Experiment>(
+    preset: Preset,
+    data: &'static str,
+    title: &'static str,
+) -> Recording {
+    let run = |this: &Recording, session: &Session<'_>| session.run::<E>(this, |_| ());
+    Recording { experiment: E::NAME, preset, data, title, run }
+}
+
+/// All of them, short ones first.
+static RECORDINGS: [Recording; 10] = [
+    transition(Preset::Quick, "faces", "Figure 1: a small MLP on faces, three seeds"),
+    plain::<GaussianBias>(Preset::Main, "faces", "Figure 2: an MLP on faces"),
+    plain::<StrongGeneralization>(Preset::Main, "faces", "Disjoint halves: an MLP on faces"),
+    plain::<Emergence>(Preset::Main, "faces", "Figure 3: MLPs on faces over width and time"),
+    transition(Preset::Main, "faces", "Figure 1: an MLP on faces, three seeds"),
+    transition(Preset::Main, "patches", "Figure 1: an MLP on photographs' patches, three seeds"),
+    transition(Preset::Main, "fashion", "Figure 1: an MLP on Fashion-MNIST, three seeds"),
+    transition(Preset::Main, "mnist", "Figure 1: an MLP on MNIST, three seeds"),
+    plain::<GaussianBias>(Preset::Faithful, "faces", "Figure 2: a U-Net on faces"),
+    transition(Preset::Faithful, "faces", "Figure 1: a U-Net on faces, three seeds"),
+];
+
+impl Recording {
+    fn name(&self) -> String {
+        format!("{}-{}-{}", self.experiment, preset_name(self.preset), self.data)
+    }
+
+    fn file(&self) -> String {
+        format!("{}.json", self.name())
+    }
+}
+
+const fn preset_name(preset: Preset) -> &'static str {
+    match preset {
+        Preset::Quick => "quick",
+        Preset::Main => "main",
+        Preset::Faithful => "faithful",
+    }
+}
+
+/// Where, and with what, it is recorded.
+struct Session<'a> {
+    args: &'a Record,
+    engine: Engine,
+    device: String,
+    commit: Option<String>,
+}
+
+pub(super) fn command(args: &Record) -> Result<bool> {
+    let chosen = |recording: &&Recording| args.only.as_ref().is_none_or(|o| *o == recording.name());
+    if !RECORDINGS.iter().any(|recording| chosen(&recording)) {
+        let names: Vec<String> = RECORDINGS.iter().map(Recording::name).collect();
+        return Err(Error::bad_input(
+            "There is no such run",
+            format!("Choose one of {}", names.join(", ")),
+        ));
+    }
+    fs::create_dir_all(&args.folder).map_err(|error| file_error(&args.folder, &error))?;
+    let engine = args.engine.open()?;
+    let device = device(&engine);
+    let session = Session { args, engine, device, commit: commit() };
+    for recording in RECORDINGS.iter().filter(chosen) {
+        let path = args.folder.join(recording.file());
+        let Some(mut report) = (recording.run)(recording, &session)? else {
+            eprintln!("{} is up to date", path.display());
+            continue;
+        };
+        round(&mut report);
+        write(&path, &report.to_string())?;
+        write(&args.folder.join("index.json"), &format!("{}\n", json(&index(&args.folder))?))?;
+        eprintln!("{} is written", path.display());
+    }
+    let list = index(&args.folder);
+    let total: u64 = list.iter().filter_map(|entry| entry["bytes"].as_u64()).sum();
+    if args.json {
+        println!("{}", json(&list)?);
+    } else {
+        println!("{} runs, {total} bytes of {MOST_BYTES}", list.len());
+    }
+    if total > MOST_BYTES {
+        let hint = "Show fewer samples or look at fewer noise levels";
+        return Err(Error::limit("All recorded runs", total, MOST_BYTES, hint));
+    }
+    Ok(true)
+}
+
+impl Session<'_> {
+    /// Runs an experiment, with `change` made to its preset, unless the file that is there is of the
+    /// same version, images and configuration.
+    fn run<E: Experiment>(
+        &self,
+        recording: &Recording,
+        change: impl FnOnce(&mut E::Config),
+    ) -> Result<Option<Value>> {
+        let source = Source::new(recording.data, SEED);
+        let shape = source.dataset(recording.preset, 1)?.shape();
+        let mut config = E::preset(recording.preset, shape, SEED);
+        change(&mut config);
+        let split = source.split(&source.dataset(recording.preset, E::images(&config))?)?;
+        let mut expected = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "data": split.recipe(),
+            "config": config,
+        });
+        round(&mut expected);
+        let known = fs::read(self.args.folder.join(recording.file())).ok();
+        let known = known.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+        let same = |known: &Value| {
+            expected.as_object().into_iter().flatten().all(|(key, value)| known[key] == *value)
+        };
+        if !self.args.force && known.as_ref().is_some_and(same) {
+            return Ok(None);
+        }
+        let report = conduct::<E>(&self.engine, &split, config)?;
+        let mut report = serde_json::to_value(report)
+            .map_err(|error| Error::bad_input(format!("The report has no JSON: {error}"), ""))?;
+        report["record"] = json!({
+            "command": format!("cargo run --release -- record --force --only {}", recording.name()),
+            "date": today(),
+            "device": self.device,
+            "commit": self.commit,
+        });
+        Ok(Some(report))
+    }
+}
+
+/// The runs in `folder`: which they are, and how they were made.
+fn index(folder: &Path) -> Vec<Value> {
+    let entry = |recording: &Recording| {
+        let Recording { experiment, preset, data, title, .. } = recording;
+        let text = fs::read(folder.join(recording.file())).ok()?;
+        let report: Value = serde_json::from_slice(&text).ok()?;
+        let seeds = match &report["config"]["seeds"] {
+            Value::Null => json!([report["config"]["seed"]]),
+            seeds => seeds.clone(),
+        };
+        Some(json!({
+            "file": recording.file(), "experiment": experiment, "preset": preset, "data": data,
+            "title": title, "bytes": text.len(), "seconds": report["seconds"],
+            "engine": report["engine"], "version": report["version"], "seeds": seeds,
+            "record": report["record"],
+        }))
+    };
+    RECORDINGS.iter().filter_map(entry).collect()
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).map_err(|error| file_error(path, &error))
+}
+
+/// Rounds every number that is not whole to 5 significant digits.
+fn round(value: &mut Value) {
+    match value {
+        Value::Array(list) => list.iter_mut().for_each(round),
+        Value::Object(map) => map.values_mut().for_each(round),
+        Value::Number(number) if number.is_f64() => {
+            let rounded = number.as_f64().and_then(|v| format!("{v:.4e}").parse::<f64>().ok());
+            *value = rounded.into();
+        }
+        _ => {}
+    }
+}
+
+/// What it is recorded on.
+fn device(engine: &Engine) -> String {
+    match engine {
+        Engine::Gpu(gpu) => gpu.adapter(),
+        Engine::Cpu => {
+            let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+            let model =
+                about.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+            let model = model.map_or(std::env::consts::ARCH, |(_, name)| name);
+            let threads = std::thread::available_parallelism().map_or(1, usize::from);
+            format!("{model}, {threads} threads")
+        }
+    }
+}
+
+/// The commit of the source, if this is a repository; marked where the source was changed since.
+fn commit() -> Option<String> {
+    let git = |args: &[&str]| {
+        let output = process::Command::new("git").args(args).output().ok()?;
+        let text = output.status.success().then_some(output.stdout)?;
+        Some(String::from_utf8(text).ok()?.trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "--short=10", "HEAD"])?;
+    let changed = git(&["status", "--porcelain", "--", "src", "shaders", "Cargo.lock"])?;
+    Some(if changed.is_empty() { commit } else { format!("{commit} and changes") })
+}
+
+/// The date in Greenwich, as 2024-12-31.
+fn today() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    date(seconds / 86_400)
+}
+
+/// The date `days` after 1970-01-01. The year is taken to begin in March, so that the leap day is
+/// its last, and 400 years always have as many days.
+fn date(days: u64) -> String {
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day_of_month = day - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    format!("{:04}-{month:02}-{day_of_month:02}", era * 400 + year + next)
+}

@@ -1,0 +1,192 @@
+//! Trains networks and saves them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use clap::{Args, ValueEnum};
+use hidden_gaussian::compute::Engine;
+use hidden_gaussian::data::{Shape, Split};
+use hidden_gaussian::denoiser::TrainingSets;
+use hidden_gaussian::experiment::Preset;
+use hidden_gaussian::model::Architecture;
+use hidden_gaussian::train::{Checkpoint, Config, Report, Session, Status};
+use hidden_gaussian::{Error, ErrorKind, Result};
+use pollster::block_on;
+use serde_json::json;
+
+use super::conduct::{Bar, SLICE, stop_signal};
+use super::saved::SavedRun;
+use super::table::Table;
+use super::{Common, PresetName, file_error, json};
+
+/// What to train. What is not said is as in the preset.
+#[derive(Debug, Args)]
+pub(super) struct Train {
+    /// Numbers of training images, one network for each
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1024")]
+    n: Vec<usize>,
+    /// Where the rest comes from
+    #[arg(long, value_enum, default_value = "quick")]
+    preset: PresetName,
+    /// Kind of network
+    #[arg(long, value_enum)]
+    network: Option<NetworkName>,
+    /// Hidden units of an MLP, channels of a U-Net
+    #[arg(long)]
+    width: Option<usize>,
+    /// Blocks of an MLP, resolutions of a U-Net
+    #[arg(long)]
+    depth: Option<usize>,
+    /// Training steps
+    #[arg(long)]
+    steps: Option<u32>,
+    /// Images in a step
+    #[arg(long)]
+    batch: Option<usize>,
+    /// Highest learning rate
+    #[arg(long)]
+    rate: Option<f32>,
+    /// Largest norm of a gradient
+    #[arg(long)]
+    clip: Option<f32>,
+    #[command(flatten)]
+    common: Common,
+    /// Where to save the networks [default: run.safetensors, or the file that is gone on with]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Go on with a run that was stopped, as it was begun
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "n", "preset", "network", "width", "depth", "steps", "batch", "rate", "clip", "seed",
+    ])]
+    resume: Option<PathBuf>,
+    /// Print what came out as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum NetworkName {
+    /// A residual multilayer perceptron
+    Mlp,
+    /// A convolutional U-Net
+    Unet,
+}
+
+impl Train {
+    /// The preset with all that was said.
+    fn config(&self, shape: Shape) -> Config {
+        // All networks have the same seed: what differs between them is the training set.
+        let seeds = vec![self.common.source.seed; self.n.len()];
+        let preset = match self.preset.into() {
+            Preset::Quick => Config::quick(seeds),
+            Preset::Main => Config::main(seeds),
+            Preset::Faithful => Config::faithful(shape, seeds),
+        };
+        let mut architecture = match (self.network, preset.architecture) {
+            (Some(NetworkName::Mlp), Architecture::UNet { .. }) => {
+                Config::main(Vec::new()).architecture
+            }
+            (Some(NetworkName::Unet), Architecture::Mlp { .. }) => {
+                Config::faithful(shape, Vec::new()).architecture
+            }
+            (_, architecture) => architecture,
+        };
+        let (Architecture::Mlp { width, depth } | Architecture::UNet { width, levels: depth, .. }) =
+            &mut architecture;
+        *width = self.width.unwrap_or(*width);
+        *depth = self.depth.unwrap_or(*depth);
+        Config {
+            architecture,
+            steps: self.steps.unwrap_or(preset.steps),
+            batch: self.batch.unwrap_or(preset.batch),
+            rate: self.rate.unwrap_or(preset.rate),
+            clip: self.clip.or(preset.clip),
+            ..preset
+        }
+    }
+
+    /// The networks to begin with, and their images.
+    async fn begin(&self, engine: &Engine) -> Result<(Session, Split)> {
+        let (source, preset) = (&self.common.source, self.preset.into());
+        let most = self.n.iter().copied().max().unwrap_or(0);
+        let split = source.split(&source.dataset(preset, most)?)?;
+        let ranges = self.n.iter().map(|&n| 0..n).collect();
+        let sets = TrainingSets::new(split.subset(0..most)?, split.dim(), ranges)?;
+        let session = Session::new(engine, self.config(split.shape()), &sets).await?;
+        Ok((session, split))
+    }
+
+    /// The networks to go on with, and their images.
+    async fn go_on(&self, engine: &Engine, path: &Path) -> Result<(Session, Split)> {
+        let run = SavedRun::read(path, self.common.source.named())?;
+        Ok((run.session(engine).await?, run.split))
+    }
+}
+
+pub(super) fn command(args: &Train) -> Result<bool> {
+    let engine = args.common.engine.open()?;
+    let default = || args.resume.clone().unwrap_or_else(|| "run.safetensors".into());
+    let out = args.out.clone().unwrap_or_else(default);
+    let stopped = stop_signal()?;
+    block_on(async {
+        let (mut session, split) = match &args.resume {
+            Some(path) => args.go_on(&engine, path).await?,
+            None => args.begin(&engine).await?,
+        };
+        let bar = Bar::new("train", &engine);
+        eprintln!("Training on the {}; Ctrl-C stops and saves", engine.name());
+        let mut last = session.report().await?;
+        while last.step < last.total && !stopped.load(Ordering::Relaxed) {
+            session.step(session.steps_within(SLICE.as_secs_f64()))?;
+            last = session.report().await?;
+            bar.show(last.step, last.total, last.seconds_left);
+        }
+        bar.clear();
+        let mut checkpoint = session.snapshot().await?;
+        checkpoint.recipe = Some(split.recipe().clone());
+        fs::write(&out, checkpoint.to_bytes()?).map_err(|error| file_error(&out, &error))?;
+        if last.step < last.total {
+            let data = args.common.source.named();
+            let data = data.map_or_else(String::new, |data| format!(" --data {data}"));
+            let out = out.display();
+            return Err(Error::new(
+                ErrorKind::Cancelled,
+                format!("Stopped at step {} of {}, saved in {out}", last.step, last.total),
+                format!("Go on with: hidden-gaussian train --resume {out}{data}"),
+            ));
+        }
+        if args.json {
+            let Checkpoint { config, ranges, recipe, .. } = &checkpoint;
+            let parameters = session.parameter_count();
+            let told = json!({
+                "out": out, "data": recipe, "config": config, "ranges": ranges,
+                "parameters": parameters, "report": last,
+            });
+            println!("{}", json(&told)?);
+        } else {
+            print!("{}", table(&checkpoint, session.parameter_count(), &last));
+            println!("Saved in {}", out.display());
+        }
+        Ok(true)
+    })
+}
+
+fn table(run: &Checkpoint, parameters: usize, last: &Report) -> Table {
+    let mut table = Table::new(&["images", "steps", "parameters", "last loss", "gradient", ""]);
+    for (range, member) in run.ranges.iter().zip(&last.members) {
+        let status = match member.status {
+            Status::Learning => String::new(),
+            Status::Diverged { step } => format!("diverged at step {step}"),
+        };
+        table.row([
+            range.len().to_string(),
+            last.step.to_string(),
+            parameters.to_string(),
+            member.loss.map_or_else(String::new, |loss| format!("{loss:.4}")),
+            format!("{:.4}", member.gradient_norm),
+            status,
+        ]);
+    }
+    table
+}

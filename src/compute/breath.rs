@@ -1,0 +1,38 @@
+//! Long work on a thread that others wait for: in a page it lets them in now and then.
+//!
+//! A page's worker hears of a wish to stop only between two tasks. So what may take long pauses for
+//! a task whenever it has held the thread for [`HOLD`]. Natively, threads do that.
+
+/// Lets other tasks in, if it was long ago that they were.
+#[cfg(not(target_arch = "wasm32"))]
+#[expect(clippy::unused_async, reason = "in a page it waits")]
+pub(crate) async fn breathe() {}
+
+#[cfg(target_arch = "wasm32")]
+pub(crate) use page::{begin, breathe};
+
+#[cfg(target_arch = "wasm32")]
+mod page {
+    use std::cell::Cell;
+    use std::time::Duration;
+
+    use web_time::Instant;
+
+    /// How long the thread is held at a time, but for what cannot be divided.
+    const HOLD: Duration = Duration::from_millis(60);
+
+    thread_local!(static SINCE: Cell<Option<Instant>> = const { Cell::new(None) });
+
+    /// Says that the thread was free until now.
+    pub(crate) fn begin() {
+        SINCE.set(Some(Instant::now()));
+    }
+
+    /// Lets other tasks in, if it was long ago that they were.
+    pub(crate) async fn breathe() {
+        if SINCE.get().is_none_or(|since| since.elapsed() > HOLD) {
+            crate::web::sleep(Duration::ZERO).await;
+            begin();
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `wienerDescent`: Theorem 1 on the reader's data.
+
+use js_sys::Array;
+use wasm_bindgen::prelude::*;
+
+use super::dataset::Dataset;
+use super::{JsResult, Options, doubles, fields, floats, whole};
+use crate::experiment::wiener::{Curve, Demonstration, demonstrate};
+
+fn curve(Curve { measured, theory }: &Curve) -> JsValue {
+    fields(&[("measured", doubles(measured)), ("theory", doubles(theory))])
+}
+
+fn list(items: impl Iterator<Item = JsValue>) -> JsValue {
+    items.collect::<Array>().into()
+}
+
+/// Gradient descent on a linear denoiser, from zero, at steps 1, 2, 4, … up to `steps`; `rate` is in
+/// units of the largest step size that converges, 0.5 if it is not given.
+#[wasm_bindgen(js_name = wienerDescent, unchecked_return_type = "WienerDescent")]
+pub fn wiener_descent(
+    data: &Dataset,
+    #[wasm_bindgen(
+        unchecked_param_type = "{n: number, sigma: number, steps: number, rate?: number}"
+    )]
+    o: &JsValue,
+) -> JsResult<JsValue> {
+    let o = Options(o);
+    let steps = u32::try_from(o.whole("steps")?).unwrap_or(u32::MAX);
+    let sigma = o.get("sigma").as_f64().unwrap_or(f64::NAN);
+    let share = o.get("rate").as_f64().unwrap_or(0.5);
+    let Demonstration { rate, limit, steps, distance, bias, directions, pixels, rows, goal } =
+        demonstrate(&data.split, o.whole("n")?, sigma, steps, share)?;
+    let directions = directions.iter().map(|direction| {
+        fields(&[
+            ("axis", direction.axis.into()),
+            ("variance", direction.variance.into()),
+            ("error", curve(&direction.error)),
+        ])
+    });
+    let pixels: Vec<u32> = pixels.iter().map(|&pixel| pixel as u32).collect();
+    Ok(fields(&[
+        ("rate", rate.into()),
+        ("limit", limit.into()),
+        ("steps", whole(&steps)),
+        ("distance", curve(&distance)),
+        ("bias", doubles(&bias)),
+        ("directions", list(directions)),
+        ("pixels", whole(&pixels)),
+        ("rows", list(rows.iter().map(|rows| floats(rows)))),
+        ("goal", floats(&goal)),
+    ]))
+}

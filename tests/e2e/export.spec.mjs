@@ -1,0 +1,106 @@
+// What leaves the page: pictures, tables, links.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { siteTest, siteUrl } from "./harness.mjs";
+import { choose, open, ready } from "./page.mjs";
+
+/**
+ * Press a tool of a figure and return the file that it saves.
+ * @param {import("playwright-core").Page} page
+ * @param {string} figure
+ * @param {string} tool
+ */
+async function saved(page, figure, tool) {
+  const download = page.waitForEvent("download");
+  await press(page, figure, tool);
+  const file = await download;
+  assert.equal(file.suggestedFilename(), `${figure}.${tool.toLowerCase()}`);
+  return readFile(await file.path());
+}
+
+/** @param {import("playwright-core").Page} page @param {string} figure @param {string} tool */
+async function press(page, figure, tool) {
+  await page.locator(`[data-figure="${figure}"] .figure-tools button`, { hasText: tool }).click();
+}
+
+for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
+  siteTest(
+    `a figure as SVG stands alone, ${colorScheme}`,
+    { webgpu: [false], context: { colorScheme } },
+    async (page) => {
+      await open(page);
+      await ready(page, "samples");
+      const svg = String(await saved(page, "samples", "SVG"));
+      // Nothing of the page is needed to show it: neither its variables nor its files.
+      assert.doesNotMatch(svg, /var\(|currentColor|url\((?!data:)|class=/);
+      assert.match(svg, /@font-face\{font-family:"?Source Sans 3"?[^}]*url\(data:font\/woff2/);
+      assert.match(svg, /Figure I\.3/);
+      // Charts and tables stay text; the four grids are images.
+      assert.match(svg, /Held-out images/);
+      assert.match(svg, /copies/);
+      assert.ok((svg.match(/<image /g) ?? []).length >= 4);
+      assert.doesNotMatch(svg, /New noise/);
+
+      // Parsed elsewhere: this page's policy would complain about the style in it.
+      const blank = await page.context().newPage();
+      const shown = await blank.evaluate((text) => {
+        const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
+        const fill = parsed.querySelector("rect")?.getAttribute("fill");
+        return { error: parsed.querySelector("parsererror")?.textContent, fill };
+      }, svg);
+      assert.equal(shown.error, undefined);
+      assert.equal(shown.fill, await page.evaluate(() => getComputedStyle(document.body).backgroundColor));
+    },
+  );
+}
+
+siteTest("a figure as PNG has twice the pixels, and its text", { webgpu: [false] }, async (page) => {
+  await open(page);
+  await ready(page, "trajectory");
+  const png = await saved(page, "trajectory", "PNG");
+  assert.equal(png.subarray(1, 4).toString(), "PNG");
+  const width = await page.locator("#trajectory").evaluate((figure) => figure.getBoundingClientRect().width);
+  assert.ok(Math.abs(png.readUInt32BE(16) - 2 * (width + 32)) <= 4, `${png.readUInt32BE(16)} for ${width}`);
+  // The credit is the last line: dark pixels there mean that the text was drawn.
+  const dark = await page.evaluate(async (base64) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${base64}`;
+    await image.decode();
+    const canvas = new OffscreenCanvas(image.width, image.height);
+    const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    context.drawImage(image, 0, 0);
+    const { data } = context.getImageData(0, image.height - 70, 600, 50);
+    return data.filter((value, i) => i % 4 === 0 && value < 150).length;
+  }, png.toString("base64"));
+  assert.ok(dark > 200, `${dark} dark pixels`);
+});
+
+siteTest("a figure as CSV and JSON: the numbers of its tables", { webgpu: [false] }, async (page) => {
+  await open(page);
+  await ready(page, "samples");
+  const csv = String(await saved(page, "samples", "CSV"));
+  const [ratios, scores] = csv.split("\r\n\r\n");
+  assert.equal(ratios.split("\r\n").length, 1 + 1 + 64);
+  assert.match(ratios, /\r\n64,/);
+  assert.match(scores, /Held-out images/);
+
+  const json = JSON.parse(String(await saved(page, "samples", "JSON")));
+  assert.equal(json.settings.data, "faces");
+  assert.equal(json.tables[0].rows.length, 64);
+  // A figure of images alone has no table to save.
+  assert.equal(await page.locator('[data-figure="trajectory"] .figure-tools button', { hasText: "CSV" }).count(), 0);
+});
+
+siteTest(
+  "a copied link opens the figure as it stood",
+  { webgpu: [false], context: { permissions: ["clipboard-read", "clipboard-write"] } },
+  async (page) => {
+    await open(page);
+    await choose(page, "denoise.split", "Training set");
+    await press(page, "denoise", "Link");
+    await page.locator('[data-figure="denoise"] .figure-tools button', { hasText: "Link copied" }).waitFor();
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    assert.equal(link, `${siteUrl}?denoise.split=train#denoise`);
+  },
+);

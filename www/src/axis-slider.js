@@ -1,0 +1,86 @@
+import { make } from "./dom.js";
+import { parameters } from "./parameters.js";
+import { nearestStop } from "./run-slider.js";
+
+/**
+ * @typedef {object} Stop a value that the run on the screen has
+ * @property {number} value
+ * @property {string} label
+ * @property {string} [note] a second line under the label
+ */
+
+/** Which way a key moves. */
+const KEYS = new Map([
+  ["ArrowLeft", -1],
+  ["ArrowDown", -1],
+  ["PageDown", -1],
+  ["ArrowRight", 1],
+  ["ArrowUp", 1],
+  ["PageUp", 1],
+]);
+/** Ticks nearer than this share of the axis to the one before get no label. */
+const LABEL_GAP = 0.08;
+
+/**
+ * A slider that is the log axis of the charts above or below it: a tick for each value that the run on the screen has, and
+ * the thumb only rests on these.
+ * @param {HTMLElement} place
+ * @param {import("./store.js").Store} store
+ * @param {import("./parameters.js").NumberKey} key
+ * @returns {(stops: Stop[], value: number) => void} shows these stops, lowest first, and where the slider stands
+ */
+export function axisSlider(place, store, key) {
+  const { label, help } = parameters[key];
+  /** @type {Stop[]} */
+  let stops = [];
+  const values = () => stops.map(({ value }) => value);
+  /** @param {number} value */
+  const choose = (value) => {
+    // The thumb goes back to its stop even if that is where it came from.
+    input.valueAsNumber = Math.log(value);
+    store.set({ [key]: value });
+  };
+  const input = make("input", {
+    type: "range",
+    step: "any",
+    title: help,
+    ariaLabel: label,
+    oninput: () => choose(nearestStop(values(), Math.exp(input.valueAsNumber))),
+    onkeydown(event) {
+      const all = values();
+      const at = all.indexOf(nearestStop(all, Math.exp(input.valueAsNumber)));
+      const by = KEYS.get(event.key);
+      const next = event.key === "Home" ? 0 : event.key === "End" ? all.length - 1 : by && at + by;
+      if (next === undefined) return;
+      event.preventDefault();
+      choose(all[Math.min(all.length - 1, Math.max(0, next))]);
+    },
+  });
+  const ticks = make("div", { className: "ticks", ariaHidden: "true" });
+  place.classList.add("axis-slider");
+  place.append(input, ticks);
+
+  return (next, value) => {
+    if (JSON.stringify(next) !== JSON.stringify(stops)) {
+      stops = next;
+      const [low, high] = [Math.log(next[0].value), Math.log(next[next.length - 1].value)];
+      input.min = String(low);
+      input.max = String(high);
+      let labelled = -1;
+      ticks.replaceChildren(
+        ...next.map((stop) => {
+          const at = high > low ? (Math.log(stop.value) - low) / (high - low) : 0.5;
+          const tick = make("span", {}, make("b", {}, stop.label), ...(stop.note ? [make("small", {}, stop.note)] : []));
+          tick.style.setProperty("--at", String(at));
+          if (at - labelled >= LABEL_GAP) labelled = at;
+          else tick.classList.add("crowded");
+          return tick;
+        }),
+      );
+    }
+    input.valueAsNumber = Math.log(value);
+    const stop = stops.find((one) => one.value === value);
+    input.setAttribute("aria-valuetext", [stop?.label, stop?.note].filter(Boolean).join(", "));
+    [...ticks.children].forEach((tick, i) => tick.classList.toggle("selected", stops[i].value === value));
+  };
+}

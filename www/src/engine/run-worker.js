@@ -1,0 +1,90 @@
+/**
+ * Where experiments run: this worker owns a WebAssembly instance, an engine and some shares of one experiment.
+ * The page drives: it asks for one slice of training after the other, and for a look or a snapshot in between. So to
+ * pause is not to ask, and to cancel is to end the worker.
+ */
+import init, { Engine, Run, presetConfig, shares } from "../../pkg/hidden_gaussian.js";
+import { DATA_SETS } from "../data.js";
+import { importFiles, makeDataset } from "./import.js";
+import { serve } from "./serve.js";
+
+/**
+ * @typedef {import("./protocol.js").RunCalls} RunCalls
+ * @typedef {import("../../pkg/hidden_gaussian.js").Dataset} Dataset
+ */
+
+const ready = init({ module_or_path: new URL("../../pkg/hidden_gaussian_bg.wasm", import.meta.url) });
+
+/** @type {Promise<Dataset> | undefined} */
+let data;
+/** One for each share. @type {Run[]} */
+let runs = [];
+
+/** @type {{[K in keyof RunCalls]: (payload: RunCalls[K]["call"]) => Promise<RunCalls[K]["result"]>}} */
+const handlers = {
+  async plan({ options, own, workers }) {
+    const { experiment, preset, seed, config: changes = {} } = options;
+    const preferred = presetConfig(experiment, preset, await images(options.data, own), seed);
+    const config = JSON.stringify(merge(JSON.parse(preferred), changes));
+    return { config, shares: shares(experiment, config, workers) };
+  },
+
+  async start({ engine: kind, experiment, recipe, own, shares }) {
+    const engine = await Engine.open(kind);
+    const set = await images(recipe, own);
+    runs = [];
+    for (const { config, snapshot } of shares) {
+      const run = await Run.start(engine, set, experiment, config);
+      if (snapshot) run.restore(new Uint8Array(await snapshot.arrayBuffer()));
+      runs.push(run);
+    }
+    return null;
+  },
+
+  advance: ({ milliseconds }) => each((run) => run.advance(milliseconds / runs.length)),
+  glance: () => each(async (run) => JSON.parse(await run.glance())),
+  report: () => each(async (run) => JSON.parse(await run.report())),
+  // As blobs: they outlive this worker, and the page can store them without touching their bytes.
+  snapshot: () => each(async (run) => blob(await run.snapshot())),
+  weights: () => each(async (run) => (await run.weights()).map(blob)),
+};
+
+serve(ready, (call, payload) => handlers[/** @type {keyof RunCalls} */ (call)](payload));
+
+/**
+ * One share after the other: they may have one GPU between them.
+ * @template T
+ * @param {(run: Run) => Promise<T>} ask
+ */
+async function each(ask) {
+  const answers = [];
+  for (const run of runs) answers.push(await ask(run));
+  return answers;
+}
+
+/**
+ * The images of a run, made once.
+ * @param {import("../report.js").DataRecipe} recipe
+ * @param {import("./protocol.js").OwnImages} [own]
+ */
+function images(recipe, own) {
+  data ??= recipe.set in DATA_SETS || !own ? makeDataset(recipe) : importFiles(own.files, { ...recipe, ...own });
+  return data;
+}
+
+/** @param {Uint8Array} bytes */
+const blob = (bytes) => new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (bytes)]);
+
+/**
+ * `base` with `changes`, field by field; lists are replaced as a whole.
+ * @param {any} base
+ * @param {any} changes
+ * @returns {any}
+ */
+function merge(base, changes) {
+  const isObject = [base, changes].every((value) => typeof value === "object" && value && !Array.isArray(value));
+  if (!isObject) return changes;
+  const merged = { ...base };
+  for (const [name, change] of Object.entries(changes)) merged[name] = merge(base[name], change);
+  return merged;
+}

@@ -1,0 +1,663 @@
+/**
+ * Experiments that run while the reader looks on.
+ *
+ * A run is divided into shares that never meet. On the CPU engine each share has a worker of its own; on the GPU one
+ * worker has them all. The page keeps the last snapshot of each share, so a run outlives its workers: a crash, a lost
+ * device or a change of engine costs at most what was trained since.
+ */
+import { sentence } from "../format.js";
+import { EngineClient } from "./client.js";
+import { toFailure } from "./protocol.js";
+
+/**
+ * @typedef {import("./protocol.js").RunCalls} RunCalls
+ * @typedef {import("./protocol.js").RunOptions} RunOptions
+ * @typedef {import("./protocol.js").OwnImages} OwnImages
+ * @typedef {import("./protocol.js").EngineChoice} EngineChoice
+ * @typedef {import("./protocol.js").EngineInfo} EngineInfo
+ * @typedef {import("./protocol.js").Failure} Failure
+ * @typedef {import("./protocol.js").PlanResult} PlanResult
+ * @typedef {import("./protocol.js").Report} Report
+ * @typedef {import("./protocol.js").ShareProgress} ShareProgress
+ * @typedef {import("../storage.js").RunStorage} RunStorage
+ * @typedef {import("../storage.js").KeptRun} KeptRun
+ * @typedef {import("../storage.js").KeptShare} KeptShare
+ *
+ * @typedef {"preparing" | "running" | "paused" | "done" | "failed" | "cancelled"} State
+ * @typedef {object} Progress
+ * @property {number} step of the longest share, as if all went at the same speed
+ * @property {number} total
+ * @property {number | null} stepsPerSecond
+ * @property {number | null} secondsLeft
+ * @property {number} workers
+ * @property {import("./protocol.js").MemberProgress[]} members
+ *
+ * @typedef {Pick<KeptRun, "id" | "options" | "date" | "engine" | "state" | "progress" | "report">} SavedRun
+ *
+ * @typedef {object} Surroundings what a runner needs from the page
+ * @property {() => import("./client.js").WorkerLike} startWorker
+ * @property {string} base the page's address
+ * @property {number} cores
+ * @property {Pick<RunStorage, "put" | "get" | "list" | "delete">} storage
+ * @property {() => EngineChoice} choice the engine that the reader chose
+ * @property {() => Promise<EngineInfo["rates"]>} measure the speeds of both engines, the CPU's for one core
+ *
+ * @typedef {KeptShare & {progress: ShareProgress | null}} LiveShare
+ * @typedef {{client: EngineClient<RunCalls>, shares: LiveShare[], step: boolean, glance: Pace, checkpoint: Pace}} Hand
+ *   a worker with its shares; `step`: it may do one slice although the run is paused
+ */
+
+/** One slice of training: short enough for the reader to pause, long enough for the rest not to count. */
+const SLICE_MS = 200;
+/** How often the page looks at a run. */
+const GLANCE_MS = 700;
+/** How often the run is saved. */
+const CHECKPOINT_MS = 5000;
+/** How often listeners hear of progress. */
+const TELL_MS = 100;
+/** Over how long the rate is measured. */
+const RATE_MS = 1000;
+/** A GPU that fails this often is given up for the CPU; after that, so is the run. */
+const PATIENCE = { gpu: 2, cpu: 3 };
+
+/** What to do with a failure other than to try again. No other engine and no other try helps against bad input. */
+const HOPELESS = ["BadInput"];
+/** The GPU cannot do it at all, but the CPU may. */
+const NOT_ON_GPU = ["NoAdapter", "LimitExceeded"];
+
+/** Starts runs, and keeps them. */
+export class Runner {
+  #surroundings;
+  /** @type {Map<string, Run>} */
+  #runs = new Map();
+
+  /** The reader's own images, for runs on a set that is none of the page's. @type {OwnImages | undefined} */
+  own;
+
+  /** @param {Surroundings} surroundings */
+  constructor(surroundings) {
+    this.#surroundings = surroundings;
+  }
+
+  /** @param {RunOptions} options */
+  start(options) {
+    // Sortable by time, and unlike any other.
+    const id = `${Date.now().toString(36)}-${Math.random().toString(36).slice(2, 8)}`;
+    return this.#add(new Run(this.#surroundings, { id, options, own: this.own, date: new Date() }));
+  }
+
+  /** The runs that this browser keeps, the latest first. @returns {Promise<SavedRun[]>} */
+  async saved() {
+    const kept = await this.#surroundings.storage.list().catch(() => []);
+    return kept.map(({ id, options, date, engine, state, progress, report }) => ({
+      id,
+      options,
+      date,
+      engine,
+      state,
+      progress,
+      report,
+    }));
+  }
+
+  /**
+   * Go on with a kept run where it stopped; one that is done comes back with its report.
+   * @param {string} id
+   * @returns {Promise<Run>}
+   */
+  async resumeSaved(id) {
+    const live = this.#runs.get(id);
+    if (live && live.state !== "failed") return live;
+    const kept = await this.#surroundings.storage.get(id);
+    if (!kept) throw { kind: "BadInput", message: "This run is no longer kept", hint: "Start it again." };
+    return this.#add(new Run(this.#surroundings, kept));
+  }
+
+  /** @param {string} id */
+  async forget(id) {
+    this.#runs.get(id)?.cancel();
+    this.#runs.delete(id);
+    await this.#surroundings.storage.delete(id).catch(() => {});
+  }
+
+  /** Move all runs to another engine. @param {EngineChoice} choice */
+  switchEngine(choice) {
+    for (const run of this.#runs.values()) void run.switchEngine(choice);
+  }
+
+  /** @param {Run} run */
+  #add(run) {
+    this.#runs.set(run.id, run);
+    run.addEventListener("change", () => run.state === "cancelled" && this.#runs.delete(run.id));
+    return run;
+  }
+}
+
+/** A run. `change` events tell when its state, progress, report or notice changed. */
+export class Run extends EventTarget {
+  #surroundings;
+  #own;
+  #date;
+  #choice;
+  /** @type {PlanResult | undefined} */
+  #plan;
+  /** @type {LiveShare[]} */
+  #shares = [];
+  /** @type {Hand[]} */
+  #crew = [];
+  /** Counts crews; what an earlier crew still says does not count. */
+  #stint = 0;
+  #failures = 0;
+  /** @type {Exclude<State, "paused">} */
+  #phase = "preparing";
+  #paused = false;
+  /** Resolves at the reader's next wish; paused hands wait for it. */
+  #wish = openPromise();
+  #clock;
+  #keeping = new Pace(CHECKPOINT_MS);
+  /** Whether there is something to keep that is not kept, whether it is being done, and whether it was refused. */
+  #unkept = false;
+  #busyKeeping = false;
+  #refused = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  /** Whether there is something newer to see than `report`. */
+  #fresh = false;
+  #shownAt = -Infinity;
+  /** @type {{at: number, step: number} | undefined} */
+  #mark;
+
+  /** The engine that it runs on. @type {"cpu" | "gpu" | undefined} */
+  engine;
+  /** What was found last. @type {Report | undefined} */
+  report;
+  /** Why it failed. @type {Failure | undefined} */
+  failure;
+  /** What the reader should know about how it goes. @type {string | undefined} */
+  notice;
+  /** @type {Progress} */
+  progress = { step: 0, total: 0, stepsPerSecond: null, secondsLeft: null, workers: 0, members: [] };
+
+  /**
+   * @param {Surroundings} surroundings
+   * @param {Pick<KeptRun, "id" | "options" | "own" | "date"> & Partial<KeptRun>} kept what is known of it
+   */
+  constructor(surroundings, { id, options, own, date, engine, state, progress, seconds, plan, shares, report }) {
+    super();
+    this.#surroundings = surroundings;
+    this.#own = own;
+    this.#date = date;
+    this.id = id;
+    this.options = options;
+    this.#choice = surroundings.choice();
+    this.#clock = new Clock(seconds);
+    this.#clock.start();
+    if (!plan || !shares) {
+      void this.#guard(() => this.#begin());
+      return;
+    }
+    this.#plan = plan;
+    this.#shares = shares.map((share) => ({ ...share, progress: null }));
+    this.report = report;
+    Object.assign(this.progress, progress);
+    this.engine = engine;
+    if (state === "done") {
+      this.#phase = "done";
+      this.#clock.stop();
+    }
+    // "auto" stays on the engine that the run was on: there it goes on to the same bits.
+    else void this.#guard(async () => this.#work(this.#choice === "auto" ? (engine ?? "cpu") : this.#choice));
+  }
+
+  /** @returns {State} */
+  get state() {
+    return this.#paused && this.#active ? "paused" : this.#phase;
+  }
+
+  get #active() {
+    return this.#phase === "preparing" || this.#phase === "running";
+  }
+
+  pause() {
+    this.#setPaused(true);
+  }
+
+  resume() {
+    this.#setPaused(false);
+  }
+
+  /** One slice of a paused run. */
+  step() {
+    for (const hand of this.#crew) hand.step = true;
+    this.#rouse();
+  }
+
+  /** End it and forget it, at once. */
+  cancel() {
+    if (!this.#active) return;
+    this.#end("cancelled");
+    void this.#surroundings.storage.delete(this.id).catch(() => {});
+  }
+
+  /**
+   * Go on with another engine, from where it is.
+   * @param {EngineChoice} choice
+   */
+  async switchEngine(choice) {
+    this.#choice = choice;
+    // While it is planned, the choice is still to be asked for.
+    if (!this.#active || !this.#plan || this.#crew.length === 0) return;
+    await this.#guard(async () => {
+      const engine = await this.#decide();
+      if (engine === this.engine || !this.#active) return;
+      const stint = ++this.#stint;
+      this.#failures = 0;
+      this.#phase = "preparing";
+      this.#tell();
+      // A hand that fails here has left a snapshot earlier.
+      await Promise.all(this.#training.map((hand) => this.#snapshot(hand).catch(() => {})));
+      if (stint === this.#stint) await this.#work(engine);
+    });
+  }
+
+  /** The networks as they are now, as safetensors, one file for each ensemble. @returns {Promise<Uint8Array[]>} */
+  async weights() {
+    const weights = new Map(this.#shares.map((share) => [share, share.weights]));
+    for (const { client, shares } of this.#training) {
+      const live = await client.call("weights", {});
+      shares.forEach((share, i) => weights.set(share, live[i]));
+    }
+    const blobs = [...weights.values()].flat();
+    return Promise.all(blobs.map(async (blob) => new Uint8Array(await blob.arrayBuffer())));
+  }
+
+  /** @param {boolean} paused */
+  #setPaused(paused) {
+    if (!this.#active || this.#paused === paused) return;
+    this.#paused = paused;
+    this.#mark = undefined;
+    if (paused) this.#clock.stop();
+    else this.#clock.start();
+    this.#rouse();
+    this.#tell();
+  }
+
+  /** Let paused hands look at what the reader wishes. */
+  #rouse() {
+    const { resolve } = this.#wish;
+    this.#wish = openPromise();
+    resolve();
+  }
+
+  /** The hands that have something left to do. */
+  get #training() {
+    return this.#crew.filter(({ shares }) => shares.some(({ report }) => !report));
+  }
+
+  /**
+   * Do `work`; if it fails, so does the run.
+   * @param {() => Promise<void>} work
+   */
+  async #guard(work) {
+    try {
+      await work();
+    } catch (thrown) {
+      if (!this.#active) return;
+      this.failure = toFailure(thrown);
+      this.#end("failed");
+    }
+  }
+
+  async #begin() {
+    const stint = this.#stint;
+    const planner = this.#hire([]);
+    this.#crew = [planner];
+    const plan = await planner.client.call("plan", {
+      options: this.options,
+      own: this.#own,
+      workers: this.#surroundings.cores,
+    });
+    this.#plan = plan;
+    const engine = await this.#decide();
+    if (stint === this.#stint) await this.#work(engine, planner.client);
+  }
+
+  /** The engine to run on. @returns {Promise<"cpu" | "gpu">} */
+  async #decide() {
+    if (this.#choice !== "auto") return this.#choice;
+    const { cpu = 0, gpu = 0 } = await this.#surroundings.measure().catch(() => ({ cpu: 0, gpu: 0 }));
+    // The CPU was measured on one core; here it has as many as there are shares.
+    return gpu > cpu * (this.#plan?.shares.length ?? 1) ? "gpu" : "cpu";
+  }
+
+  /**
+   * Run to the end on this engine, from the last snapshots.
+   * @param {"cpu" | "gpu"} engine
+   * @param {Hand["client"]} [ready] a worker that is there already
+   */
+  async #work(engine, ready) {
+    const stint = ++this.#stint;
+    for (const { client } of this.#crew) if (client !== ready) client.close();
+    this.engine = engine;
+    this.#phase = "preparing";
+    // Until something is trained the shares can still be cut to fit the engine.
+    if (this.#plan && this.#shares.every(({ snapshot, report }) => !snapshot && !report)) {
+      const configs = engine === "gpu" ? [this.#plan.config] : this.#plan.shares;
+      this.#shares = configs.map((config) => ({
+        config,
+        snapshot: null,
+        glance: null,
+        report: null,
+        weights: [],
+        progress: null,
+      }));
+    }
+    const left = this.#shares.filter(({ report }) => !report);
+    const groups = engine === "gpu" && left.length > 0 ? [left] : left.map((share) => [share]);
+    this.#crew = groups.map((shares, i) => this.#hire(shares, i === 0 ? ready : undefined));
+    this.#mark = undefined;
+    this.#tell();
+    void this.#keep();
+    await Promise.all(this.#crew.map((hand) => this.#serve(hand, stint)));
+    if (stint !== this.#stint) return;
+    this.#end("done");
+    void this.#keep();
+  }
+
+  /**
+   * @param {LiveShare[]} shares
+   * @param {Hand["client"]} [client]
+   * @returns {Hand}
+   */
+  #hire(shares, client = new EngineClient(this.#surroundings.startWorker, this.#surroundings.base)) {
+    return { client, shares, step: false, glance: new Pace(GLANCE_MS), checkpoint: new Pace(CHECKPOINT_MS) };
+  }
+
+  /**
+   * See the shares of one hand through, with a new worker when one fails.
+   * @param {Hand} hand
+   * @param {number} stint
+   */
+  async #serve(hand, stint) {
+    for (;;) {
+      try {
+        await this.#train(hand, stint);
+        return;
+      } catch (thrown) {
+        if (stint !== this.#stint) return;
+        hand.client.close();
+        const failure = toFailure(thrown);
+        const engine = this.#recover(failure);
+        if (!engine) throw failure;
+        if (engine !== this.engine) return this.#work(engine);
+        hand.client = this.#hire([]).client;
+      }
+    }
+  }
+
+  /**
+   * Where to go on after a failure, if at all; tells the reader.
+   * @param {Failure} failure
+   */
+  #recover(failure) {
+    if (!this.engine || HOPELESS.includes(failure.kind)) return undefined;
+    this.#failures++;
+    const onGpu = this.engine === "gpu";
+    const worn = this.#failures >= PATIENCE[this.engine];
+    if (!onGpu && (worn || failure.kind === "LimitExceeded")) return undefined;
+    const leave = onGpu && (worn || NOT_ON_GPU.includes(failure.kind));
+    if (leave) this.#failures = 0;
+    const step = this.#shares.some(({ snapshot }) => snapshot) ? "its last checkpoint" : "the beginning";
+    const where = leave ? "on the CPU engine" : onGpu ? "on a new device" : "in a new worker";
+    this.notice = `${sentence(failure.message)} The run goes on from ${step}, ${where}.`;
+    this.#tell();
+    return leave ? "cpu" : this.engine;
+  }
+
+  /**
+   * Train the shares of one hand to the end, and see what came out.
+   * @param {Hand} hand
+   * @param {number} stint
+   */
+  async #train(hand, stint) {
+    const { client, shares } = hand;
+    const { experiment, data: recipe } = this.options;
+    const stale = () => stint !== this.#stint;
+    await client.call("start", {
+      engine: this.engine ?? "cpu",
+      experiment,
+      recipe,
+      own: this.#own,
+      shares: shares.map(({ config, snapshot }) => ({ config, snapshot })),
+    });
+    for (let done = false; !done && !stale(); ) {
+      if (this.#paused && !hand.step) {
+        await this.#wish.promise;
+        continue;
+      }
+      const stepped = hand.step;
+      hand.step = false;
+      const progress = await client.call("advance", { milliseconds: SLICE_MS });
+      if (stale()) return;
+      shares.forEach((share, i) => (share.progress = progress[i]));
+      this.#ran();
+      done = progress.every(({ step, total }) => step >= total);
+      if (done) break;
+      if (stepped || hand.glance.due) {
+        const glances = await hand.glance.time(() => client.call("glance", {}));
+        if (stale()) return;
+        shares.forEach((share, i) => (share.glance = glances[i]));
+        this.#fresh = true;
+        this.#tellSoon();
+      }
+      if (this.#paused || hand.checkpoint.due) {
+        await hand.checkpoint.time(() => this.#snapshot(hand));
+        if (stale()) return;
+        if (this.#paused || this.#keeping.due) void this.#keep();
+      }
+    }
+    if (stale()) return;
+    const reports = await client.call("report", {});
+    const weights = await client.call("weights", {});
+    if (stale()) return;
+    shares.forEach((share, i) => Object.assign(share, { report: reports[i], weights: weights[i], snapshot: null }));
+    client.close();
+    this.#fresh = true;
+    this.#tellSoon();
+  }
+
+  /** @param {Hand} hand */
+  async #snapshot({ client, shares }) {
+    const snapshots = await client.call("snapshot", {});
+    shares.forEach((share, i) => (share.snapshot = snapshots[i]));
+  }
+
+  /** A slice is done. Once all hands have done one, it runs. */
+  #ran() {
+    if (this.#phase === "preparing" && this.#shares.every(({ progress, report }) => progress || report)) {
+      this.#phase = "running";
+    }
+    this.#tellSoon();
+  }
+
+  /** @param {"done" | "failed" | "cancelled"} phase */
+  #end(phase) {
+    this.#stint++;
+    for (const { client } of this.#crew) client.close();
+    this.#phase = phase;
+    this.#clock.stop();
+    this.#rouse();
+    this.#tell();
+    this.#crew = [];
+  }
+
+  /** Keep it in the browser's storage. If the browser refuses, the run goes on all the same, and the reader is told once. */
+  async #keep() {
+    this.#unkept = true;
+    if (this.#busyKeeping) return;
+    this.#busyKeeping = true;
+    while (this.#unkept && this.#phase !== "cancelled") {
+      this.#unkept = false;
+      try {
+        await this.#keeping.time(() => this.#surroundings.storage.put(this.#record()));
+      } catch (thrown) {
+        if (this.#refused) continue;
+        this.#refused = true;
+        this.notice = `This browser does not keep the run, so a reload would lose it: ${sentence(toFailure(thrown).message)}`;
+        this.#tell();
+      }
+    }
+    this.#busyKeeping = false;
+  }
+
+  /** @returns {KeptRun} */
+  #record() {
+    if (!this.#plan || !this.engine) throw new Error("Nothing is planned yet");
+    const { step, total } = this.progress;
+    return {
+      id: this.id,
+      options: this.options,
+      own: this.#own,
+      date: this.#date,
+      engine: this.engine,
+      state: this.#phase === "done" ? "done" : "running",
+      progress: { step, total },
+      seconds: this.#clock.seconds,
+      plan: this.#plan,
+      shares: this.#shares.map(({ progress, ...share }) => share),
+      report: this.report,
+    };
+  }
+
+  /** Tell listeners, not too often. */
+  #tellSoon() {
+    this.#timer ??= setTimeout(() => this.#tell(), TELL_MS);
+  }
+
+  #tell() {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#look();
+    this.progress = this.#measure();
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /** Put what the shares found together, at display rate. */
+  #look() {
+    if (!this.#fresh) return;
+    const wait = this.#shownAt + GLANCE_MS - performance.now();
+    if (wait > 0 && this.#phase !== "done") {
+      this.#timer = setTimeout(() => this.#tell(), wait);
+      return;
+    }
+    // A glance has fewer noise levels than a full report; the two do not mix.
+    const full = this.#shares.every(({ report }) => report);
+    const reports = this.#shares.map(({ report, glance }) => (full ? report : glance));
+    if (!reports.every((report) => report !== null)) return;
+    this.#fresh = false;
+    this.#shownAt = performance.now();
+    this.report = mergeReports(reports, JSON.parse(this.#plan?.config ?? "null"), this.#clock.seconds);
+  }
+
+  /** @returns {Progress} */
+  #measure() {
+    const { progress: before } = this;
+    const shares = this.#shares.flatMap(({ progress }) => progress ?? []);
+    if (shares.length < this.#shares.filter(({ report }) => !report).length || shares.length === 0) return before;
+    const sum = (/** @type {"step" | "total"} */ name) => shares.reduce((all, share) => all + share[name], 0);
+    const total = Math.max(...shares.map((share) => share.total));
+    const step = Math.round((total * sum("step")) / sum("total"));
+    const now = performance.now();
+    this.#mark ??= { at: now, step };
+    let { stepsPerSecond } = before;
+    if (now - this.#mark.at >= RATE_MS) {
+      stepsPerSecond = (1000 * (step - this.#mark.step)) / (now - this.#mark.at);
+      this.#mark = { at: now, step };
+    }
+    // One hand does its shares in turn; the hands work side by side.
+    const left = this.#crew.map((hand) => hand.shares.map(({ progress, report }) => (report ? 0 : (progress?.secondsLeft ?? NaN))));
+    const secondsLeft = Math.max(0, ...left.map((seconds) => seconds.reduce((all, one) => all + one, 0)));
+    return {
+      step,
+      total,
+      stepsPerSecond,
+      secondsLeft: Number.isFinite(secondsLeft) && step < total ? secondsLeft : null,
+      workers: this.#crew.length,
+      members: shares.flatMap(({ training }) => training.members),
+    };
+  }
+}
+
+/**
+ * The report of a run from those of its shares, whose findings follow one another.
+ * @param {Report[]} reports
+ * @param {any} config of the whole run
+ * @param {number} seconds of the whole run
+ * @returns {Report}
+ */
+export function mergeReports(reports, config, seconds) {
+  const parts = reports.map(({ findings }) => findings);
+  const findings = Array.isArray(parts[0])
+    ? parts.flat()
+    : Object.fromEntries(Object.keys(parts[0]).map((name) => [name, parts.flatMap((part) => part[name])]));
+  return { ...reports[0], config, seconds, final: reports.every((report) => report.final), findings };
+}
+
+/** @returns {{promise: Promise<void>, resolve: () => void}} */
+function openPromise() {
+  /** @type {() => void} */
+  let resolve = () => {};
+  return { promise: new Promise((settle) => (resolve = settle)), resolve: () => resolve() };
+}
+
+/** Something to do now and then, but never for more than a tenth of the time. */
+class Pace {
+  #every;
+  #next;
+
+  /** @param {number} every milliseconds */
+  constructor(every) {
+    this.#every = every;
+    this.#next = performance.now() + every;
+  }
+
+  get due() {
+    return performance.now() >= this.#next;
+  }
+
+  /**
+   * @template T
+   * @param {() => Promise<T>} work
+   */
+  async time(work) {
+    const start = performance.now();
+    const result = await work();
+    const end = performance.now();
+    this.#next = end + Math.max(this.#every, 9 * (end - start));
+    return result;
+  }
+}
+
+/** Adds up the time that it runs. */
+class Clock {
+  #milliseconds;
+  /** @type {number | undefined} */
+  #since;
+
+  constructor(seconds = 0) {
+    this.#milliseconds = 1000 * seconds;
+  }
+
+  get seconds() {
+    return (this.#milliseconds + (this.#since === undefined ? 0 : performance.now() - this.#since)) / 1000;
+  }
+
+  start() {
+    this.#since ??= performance.now();
+  }
+
+  stop() {
+    this.#milliseconds = 1000 * this.seconds;
+    this.#since = undefined;
+  }
+}

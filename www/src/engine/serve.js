@@ -1,0 +1,64 @@
+import { toFailure, transferables } from "./protocol.js";
+
+/**
+ * @typedef {import("./protocol.js").FromWorker} FromWorker
+ * @typedef {import("./protocol.js").ToWorker} ToWorker
+ */
+
+// The type checker knows pages only; a worker's own end of the line has the same two members.
+const scope = /** @type {Pick<Worker, "postMessage" | "onmessage">} */ (/** @type {unknown} */ (self));
+
+/** Where the page is, against which its files are found. */
+export let base = "";
+
+/**
+ * The worker's side of the protocol: calls are answered one at a time, in the order in which they came.
+ * @param {Promise<unknown>} ready when the first call can be answered
+ * @param {(call: any, payload: any) => Promise<any>} answer
+ * @param {() => Promise<boolean>} [idle] what to do when no call waits; false when there is nothing
+ */
+export function serve(ready, answer, idle = async () => false) {
+  /** @type {import("./protocol.js").Call[]} */
+  const queue = [];
+  let working = false;
+
+  scope.onmessage = ({ data }) => {
+    const message = /** @type {ToWorker} */ (data);
+    if (message.kind === "start") base = message.base;
+    else if (message.kind === "call") {
+      queue.push(message);
+      if (!working) void work();
+    } else {
+      const index = queue.findIndex(({ id }) => id === message.id);
+      if (index >= 0) queue.splice(index, 1);
+    }
+  };
+
+  const work = async () => {
+    working = true;
+    await ready;
+    for (;;) {
+      const next = queue.shift();
+      if (!next) {
+        if (await idle()) continue;
+        break;
+      }
+      const { id, call, payload } = next;
+      try {
+        post({ kind: "done", id, result: await answer(call, payload) });
+      } catch (thrown) {
+        post({ kind: "failed", id, error: toFailure(thrown) });
+        // After a trap nothing in the instance can be trusted: let the page see an error and start a new worker.
+        if (thrown instanceof WebAssembly.RuntimeError) reportError(thrown);
+      }
+      // A new task, so that messages which came meanwhile (a cancel, say) are read before the next call starts.
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    working = false;
+  };
+}
+
+/** @param {FromWorker} message */
+export function post(message) {
+  scope.postMessage(message, transferables(message));
+}

@@ -1,0 +1,321 @@
+/**
+ * A figure as one SVG that needs nothing else: what stands on the screen, in the page's theme and type, without the
+ * controls. Charts stay vectors, canvases become pixelated images, text stays text.
+ */
+
+/** Parts of a figure that make no sense on paper. The label, value and ticks of a slider do. */
+const CONTROLS = "button, input, select, fieldset, details, progress, .controls, .figure-tools, .figure-error, [hidden]";
+/** Where controls were left out, the gap is closed to this many pixels. */
+const GAP = 22;
+const MARGIN = 16;
+/** Time in which the fonts of a picture, which come with it, are surely loaded. */
+const FONTS_MS = 300;
+
+/** What Plot's charts are styled by; the page's variables are resolved. */
+const STYLED = [
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-opacity",
+  "stroke-width",
+  "stroke-dasharray",
+  "stroke-linecap",
+  "stroke-linejoin",
+  "opacity",
+  "paint-order",
+  "font-family",
+  "font-size",
+  "font-style",
+  "font-weight",
+  "text-anchor",
+];
+
+/** @typedef {{top: number, bottom: number, svg: (dy: number) => string}} Item something drawn, from its top to its bottom */
+
+/**
+ * @param {HTMLElement} figure
+ * @param {string} credit the last line
+ * @param {string} link where to find it again, inside the file
+ * @returns {Promise<string>}
+ */
+export async function figureSvg(figure, credit, link) {
+  const frame = figure.getBoundingClientRect();
+  /** @type {Item[]} */
+  const items = [];
+  collect(figure, frame, items);
+  const bottom = Math.max(0, ...items.map((item) => item.bottom));
+  const style = getComputedStyle(figure);
+  items.push({
+    top: bottom + GAP / 2,
+    bottom: bottom + GAP / 2 + 16,
+    svg: (dy) =>
+      `<text x="0" y="${round(bottom + GAP / 2 + 12 + dy)}" font-family="${escape(style.fontFamily)}" font-size="11" ` +
+      `fill="${colourOf(figure, "--muted")}">${escape(credit)}</text>`,
+  });
+  const { body, height } = stack(items);
+  const width = Math.ceil(frame.width) + 2 * MARGIN;
+  const fonts = await usedFonts(body);
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height + 2 * MARGIN}" ` +
+    `viewBox="0 0 ${width} ${height + 2 * MARGIN}">` +
+    `<title>${escape(figure.querySelector("figcaption b")?.textContent ?? "Figure")}</title><desc>${escape(link)}</desc>` +
+    `<style>text{white-space:pre;font-variant-numeric:lining-nums tabular-nums}image{image-rendering:pixelated}${fonts}</style>` +
+    `<rect width="100%" height="100%" fill="${colourOf(figure, "--paper")}"/>` +
+    `<g transform="translate(${MARGIN} ${MARGIN})">${body}</g></svg>`
+  );
+}
+
+/**
+ * The same as a bitmap.
+ * @param {string} svg
+ * @param {number} scale
+ * @returns {Promise<Blob>}
+ */
+export async function rasterize(svg, scale) {
+  const image = new Image();
+  // A data address, because the page's content security policy knows no others for images.
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  canvas.width = image.naturalWidth * scale;
+  canvas.height = image.naturalHeight * scale;
+  const context = canvas.getContext("2d");
+  // The fonts inside are only loaded once something is drawn with them, and nothing tells when they are.
+  context?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  await new Promise((resolve) => setTimeout(resolve, FONTS_MS));
+  context?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve, reject) =>
+    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The picture is too large"))), "image/png"),
+  );
+}
+
+/**
+ * Everything that is visible under `element`, in the order of painting.
+ * @param {Element} element
+ * @param {DOMRect} frame
+ * @param {Item[]} items
+ */
+function collect(element, frame, items) {
+  for (const node of element.childNodes) {
+    if (node instanceof Text) items.push(...lines(node, frame));
+    if (!(node instanceof Element) || node.matches(CONTROLS)) continue;
+    const place = node.getBoundingClientRect();
+    // Hidden, or there for screen readers only; a box that exists only through its children is neither.
+    if (getComputedStyle(node).display !== "contents" && (place.width <= 1 || !node.checkVisibility())) continue;
+    const box = {
+      x: place.left - frame.left,
+      y: place.top - frame.top,
+      width: place.width,
+      height: place.height,
+    };
+    if (node instanceof HTMLCanvasElement) {
+      items.push(item(box, (at) => `<image ${at} href="${node.toDataURL()}"/>`));
+    } else if (node instanceof SVGSVGElement) {
+      items.push(item(box, (at) => `<svg ${at} viewBox="${viewBox(node)}" overflow="visible">${inlined(node)}</svg>`));
+    } else {
+      items.push(...borders(node, box));
+      collect(node, frame, items);
+    }
+  }
+}
+
+/**
+ * @param {{x: number, y: number, width: number, height: number}} box
+ * @param {(at: string) => string} draw
+ * @returns {Item}
+ */
+function item({ x, y, width, height }, draw) {
+  const rest = `x="${round(x)}" width="${round(width)}" height="${round(height)}"`;
+  return { top: y, bottom: y + height, svg: (dy) => draw(`${rest} y="${round(y + dy)}"`) };
+}
+
+/**
+ * The lines of a text, each where the browser broke it.
+ * @param {Text} text
+ * @param {DOMRect} frame
+ */
+function* lines(text, frame) {
+  const parent = text.parentElement;
+  if (!parent || text.data.trim() === "") return;
+  const style = getComputedStyle(parent);
+  const range = document.createRange();
+  /** @type {{left: number, right: number, top: number, height: number, words: string} | undefined} */
+  let line;
+  const all = [];
+  for (const { 0: word, index } of text.data.matchAll(/\S+/g)) {
+    range.setStart(text, index);
+    range.setEnd(text, index + word.length);
+    const { left, right, top, height } = range.getBoundingClientRect();
+    if (height === 0) continue;
+    if (line && Math.abs(line.top - top) < 2) {
+      line.words += ` ${word}`;
+      line.right = right;
+    } else {
+      line = { left, right, top, height, words: word };
+      all.push(line);
+    }
+  }
+  const pen = pens(style);
+  for (const { left, right, top, height, words } of all) {
+    const y = top - frame.top;
+    yield {
+      top: y,
+      bottom: y + height,
+      /** @param {number} dy */
+      svg: (dy) =>
+        `<text x="${round(left - frame.left)}" y="${round(y + dy + pen.ascent)}" textLength="${round(right - left)}" ` +
+        `${pen.attributes}>${escape(words)}</text>`,
+    };
+  }
+}
+
+const measure = document.createElement("canvas").getContext("2d");
+
+/** How a text is set, and how far its baseline lies below its top. @param {CSSStyleDeclaration} style */
+function pens(style) {
+  const { fontFamily, fontSize, fontStyle, fontWeight, color } = style;
+  if (measure) measure.font = `${fontStyle} ${fontWeight} ${fontSize} ${fontFamily}`;
+  return {
+    ascent: measure?.measureText("x").fontBoundingBoxAscent ?? 0,
+    attributes:
+      `font-family="${escape(fontFamily)}" font-size="${fontSize}" font-style="${fontStyle}" ` +
+      `font-weight="${fontWeight}" fill="${color}"`,
+  };
+}
+
+/**
+ * Backgrounds and rules of an element.
+ * @param {Element} element
+ * @param {{x: number, y: number, width: number, height: number}} box
+ */
+function* borders(element, box) {
+  const style = getComputedStyle(element);
+  if (!/^rgba\(.*, 0\)$|^transparent$/.test(style.backgroundColor)) {
+    yield item(box, (at) => `<rect ${at} rx="${parseFloat(style.borderRadius) || 0}" fill="${style.backgroundColor}"/>`);
+  }
+  for (const side of /** @type {const} */ (["Top", "Right", "Bottom", "Left"])) {
+    const width = parseFloat(style[`border${side}Width`]);
+    if (width === 0 || style[`border${side}Style`] === "none") continue;
+    const colour = style[`border${side}Color`];
+    const dash = style[`border${side}Style`] === "dashed" ? ` stroke-dasharray="${3 * width} ${2 * width}"` : "";
+    if (side === "Top" && parseFloat(style.borderRadius) > 0) {
+      const [x, y] = [box.x + width / 2, box.y + width / 2];
+      const inner = { x, y, width: box.width - width, height: box.height - width };
+      const radius = style.borderRadius.endsWith("%") ? inner.width / 2 : parseFloat(style.borderRadius);
+      yield item(inner, (at) => `<rect ${at} rx="${round(radius)}" fill="none" stroke="${colour}" stroke-width="${width}"${dash}/>`);
+      return;
+    }
+    const across = side === "Top" || side === "Bottom";
+    const x = side === "Right" ? box.x + box.width - width / 2 : box.x + (across ? 0 : width / 2);
+    const y = side === "Bottom" ? box.y + box.height - width / 2 : box.y + (across ? width / 2 : 0);
+    yield {
+      top: y,
+      bottom: across ? y : y + box.height,
+      /** @param {number} dy */
+      svg: (dy) =>
+        `<path d="M${round(x)} ${round(y + dy)}${across ? `h${round(box.width)}` : `v${round(box.height)}`}" ` +
+        `stroke="${colour}" stroke-width="${width}"${dash}/>`,
+    };
+  }
+}
+
+/**
+ * The inside of a chart with its styles written into it.
+ * @param {SVGSVGElement} svg
+ */
+function inlined(svg) {
+  const copy = /** @type {SVGSVGElement} */ (svg.cloneNode(true));
+  const originals = svg.querySelectorAll("*");
+  copy.querySelectorAll("*").forEach((element, i) => {
+    const style = getComputedStyle(originals[i]);
+    for (const name of STYLED) {
+      const value = style.getPropertyValue(name);
+      if (value && value !== getComputedStyle(/** @type {Element} */ (originals[i].parentElement)).getPropertyValue(name))
+        element.setAttribute(name, value);
+      // What the parent says already need not be said again, nor in terms of the page's variables.
+      else if (element.getAttribute(name)?.includes("var(") || element.getAttribute(name) === "currentColor")
+        element.removeAttribute(name);
+    }
+    element.removeAttribute("class");
+  });
+  const root = getComputedStyle(svg);
+  const inherited = STYLED.map((name) => `${name}="${escape(root.getPropertyValue(name))}"`).join(" ");
+  const serializer = new XMLSerializer();
+  const inside = [...copy.childNodes].map((child) => serializer.serializeToString(child)).join("");
+  return `<g ${inherited}>${inside.replaceAll(' xmlns="http://www.w3.org/2000/svg"', "")}</g>`;
+}
+
+/** @param {SVGSVGElement} svg */
+const viewBox = (svg) => svg.getAttribute("viewBox") ?? `0 0 ${svg.clientWidth} ${svg.clientHeight}`;
+
+/**
+ * Draw items where they stand, with the gaps between them closed.
+ * @param {Item[]} items
+ */
+function stack(items) {
+  const order = items.toSorted((a, b) => a.top - b.top);
+  let dy = -(order[0]?.top ?? 0);
+  let end = order[0]?.top ?? 0;
+  const shifts = new Map();
+  for (const item of order) {
+    dy -= Math.max(0, item.top - end - GAP);
+    shifts.set(item, dy);
+    end = Math.max(end, item.bottom);
+  }
+  return { body: items.map((item) => item.svg(shifts.get(item))).join("\n"), height: Math.ceil(end + dy) };
+}
+
+/**
+ * The page's faces that `svg` is set in, as rules that carry the fonts.
+ * @param {string} svg
+ */
+async function usedFonts(svg) {
+  const rules = [...document.styleSheets].flatMap((sheet) =>
+    [...sheet.cssRules].filter((rule) => rule instanceof CSSFontFaceRule),
+  );
+  const used = rules.filter(({ style }) => {
+    const weight = style.getPropertyValue("font-weight") || "400";
+    const slant = style.getPropertyValue("font-style") || "normal";
+    const family = style.getPropertyValue("font-family").replaceAll('"', "");
+    // Charts inherit most of their type, so only the family is looked for there.
+    return svg.includes(escape(`"${family}"`)) && svg.includes(`font-style="${slant}"`) && svg.includes(`font-weight="${weight}"`);
+  });
+  const texts = await Promise.all(
+    used.map(async (rule) => {
+      const address = /url\("?([^")]+)"?\)/.exec(rule.style.getPropertyValue("src"))?.[1];
+      if (!address) return "";
+      const response = await fetch(new URL(address, rule.parentStyleSheet?.href ?? document.baseURI));
+      const bytes = new Uint8Array(await response.arrayBuffer());
+      const data = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+      const range = rule.style.getPropertyValue("unicode-range");
+      return (
+        `@font-face{font-family:${rule.style.getPropertyValue("font-family")};` +
+        `font-weight:${rule.style.getPropertyValue("font-weight") || 400};` +
+        `font-style:${rule.style.getPropertyValue("font-style") || "normal"};` +
+        `${range ? `unicode-range:${range};` : ""}src:url(data:font/woff2;base64,${data}) format("woff2")}`
+      );
+    }),
+  );
+  return texts.join("");
+}
+
+/**
+ * A colour of the page, as numbers.
+ * @param {Element} element
+ * @param {string} variable
+ */
+function colourOf(element, variable) {
+  const probe = document.createElement("span");
+  probe.style.color = `var(${variable})`;
+  element.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
+/** @param {number} value */
+const round = (value) => Math.round(100 * value) / 100;
+
+/** @param {string} text */
+const escape = (text) =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");

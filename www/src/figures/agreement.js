@@ -1,0 +1,119 @@
+/** Figure IV.3: two networks that share no training image, and the images that they make from the same noise. */
+import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
+import { chart } from "../chart.js";
+import { canvas, element } from "../dom.js";
+import { count, fixed, percent } from "../format.js";
+import { drawRow } from "../images.js";
+import { provenance, reportFigure, ReportSource } from "../reports.js";
+import { nearestStop, runSlider } from "../run-slider.js";
+import { decodeImages } from "../runs.js";
+
+/**
+ * @typedef {import("../report.js").Agreement} Agreement
+ * @typedef {{sizes: Agreement[], n: number}} Shown
+ */
+
+/** Samples in a row. */
+const COLUMNS = 8;
+const HEIGHT = 280;
+
+/**
+ * @param {HTMLElement} root
+ * @param {import("../figure.js").Page} page
+ */
+export function agreementFigure(root, page) {
+  const { store, live } = page;
+  const source = /** @type {ReportSource<"strong-generalization">} */ (
+    new ReportSource(store, [], () => "strong-generalization-main-faces")
+  );
+  const showSizes = runSlider(element(root, "size"), store, "emergence.agreementN");
+  const drawChart = agreementChart(element(root, "agreement-chart"));
+
+  reportFigure(root, page, source, {
+    reads: ["emergence.agreementN"],
+    draw(report, values) {
+      const sizes = [...report.findings].sort((a, b) => a.n - b.n);
+      const n = nearestStop(
+        sizes.map((agreement) => agreement.n),
+        values["emergence.agreementN"],
+      );
+      const chosen = sizes.find((agreement) => agreement.n === n);
+      if (!chosen) return;
+      showSizes(
+        sizes.map((agreement) => agreement.n),
+        n,
+      );
+      drawChart({ sizes, n });
+      chosen.galleries.forEach((gallery, half) => {
+        for (const name of /** @type {const} */ (["samples", "nearest"])) {
+          drawRow(canvas(root, `${name}-${half}`), decodeImages(report.shape, gallery[name]), COLUMNS);
+        }
+      });
+      const [first, last] = [sizes[0], sizes[sizes.length - 1]];
+      live.set({
+        "agreement.source": provenance(report),
+        "agreement.n": count(n),
+        "agreement.cosine": fixed(chosen.cosine.mean),
+        "agreement.chance": fixed(chosen.cosineOtherNoise.mean),
+        "agreement.memorized": chosen.closeness.map(({ memorized }) => percent(memorized.mean)).join(" and "),
+        "agreement.few": count(first.n),
+        "agreement.few.cosine": fixed(first.cosine.mean),
+        "agreement.many": count(last.n),
+        "agreement.many.cosine": fixed(last.cosine.mean),
+      });
+      live.claim("agreement.apart", first.closeness[0].memorized.mean > 0.5 ? first.cosine.mean < 0.6 : undefined);
+      live.claim("agreement.together", last.closeness[0].memorized.mean < 0.1 ? last.cosine.mean > 0.9 : undefined);
+      live.announce(`Two networks on ${count(n)} images each agree with cosine ${fixed(chosen.cosine.mean)}.`);
+    },
+  });
+}
+
+/** @param {HTMLElement} root */
+function agreementChart(root) {
+  return chart(
+    root,
+    /** @type {import("../chart.js").ChartSpec<Shown>} */ ({
+      label: ({ sizes }) =>
+        `Cosine between the samples of two networks from the same noise: ` +
+        sizes.map(({ n, cosine }) => `${fixed(cosine.mean)} at N = ${count(n)}`).join(", ") +
+        `; by chance ${fixed(sizes[0].cosineOtherNoise.mean)}`,
+      columns: ["N", "Cosine, same noise", "± s.e.", "Other noise", "± s.e.", "Memorized, first", "Memorized, second"],
+      rows: ({ sizes }) =>
+        sizes.map(({ n, cosine, cosineOtherNoise, closeness }) => [
+          count(n),
+          fixed(cosine.mean, 3),
+          fixed(cosine.standardError, 3),
+          fixed(cosineOtherNoise.mean, 3),
+          fixed(cosineOtherNoise.standardError, 3),
+          ...closeness.map(({ memorized }) => percent(memorized.mean)),
+        ]),
+      options({ sizes, n }) {
+        const same = sizes.map(({ n: size, cosine }) => ({ n: size, ...cosine }));
+        const other = sizes.map(({ n: size, cosineOtherNoise }) => ({ n: size, ...cosineOtherNoise }));
+        const chosen = same.filter((point) => point.n === n);
+        return {
+          height: HEIGHT,
+          marginTop: 22,
+          marginBottom: 40,
+          marginLeft: 34,
+          marginRight: 16,
+          x: { type: "log", label: null, ticks: sizes.map((agreement) => agreement.n), tickFormat: count, tickSize: 4 },
+          y: { domain: [Math.min(0, ...other.map(({ mean }) => mean)), 1], label: null, ticks: [0, 0.5, 1], tickSize: 0 },
+          marks: [
+            ruleY([0], { stroke: "var(--muted)" }),
+            ruleY([1], { stroke: "var(--line)" }),
+            ruleX([n], { stroke: "var(--line)" }),
+            text(["Cosine between the two networks’ samples"], { text: (label) => label, frameAnchor: "top-left", dx: -34, dy: -20, className: "chart-title" }),
+            text(["training images of each, N →"], { text: (label) => label, frameAnchor: "bottom-right", dy: 34, fill: "var(--muted)" }),
+            line(other, { x: "n", y: "mean", stroke: "var(--d-data)", strokeWidth: 2, strokeDasharray: "2 3" }),
+            text(other.slice(-1), { x: "n", y: "mean", text: () => "other noise: chance", dy: -10, textAnchor: "end", fill: "var(--muted)" }),
+            line(same, { x: "n", y: "mean", stroke: "var(--d-theta)", strokeWidth: 2 }),
+            dot(same, { x: "n", y: "mean", r: 3.5, fill: "var(--d-theta)" }),
+            dot(chosen, { x: "n", y: "mean", r: 6, fill: "var(--d-theta)", stroke: "var(--paper)", strokeWidth: 2 }),
+            text(chosen, { x: "n", y: "mean", text: ({ mean }) => fixed(mean), dy: 18, stroke: "var(--paper)", strokeWidth: 4, fill: "var(--ink)" }),
+          ],
+        };
+      },
+    }),
+  );
+}

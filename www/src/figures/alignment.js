@@ -1,0 +1,110 @@
+/** Figure III.3: what the linear denoiser is made of, beside the principal axes of the training images. */
+import { cell, text } from "@observablehq/plot";
+import { ends } from "../bias.js";
+import { chart } from "../chart.js";
+import { canvas, element } from "../dom.js";
+import { count, fixed, percent, significant } from "../format.js";
+import { drawGrid, pictureCount } from "../images.js";
+import { reportFigure } from "../reports.js";
+import { nearestStop, runSlider } from "../run-slider.js";
+import { decodeImages } from "../runs.js";
+
+/** @typedef {import("../report.js").Alignment} Alignment */
+
+const HEIGHT = 340;
+
+/**
+ * @param {HTMLElement} root
+ * @param {import("../figure.js").Page} page
+ * @param {import("../reports.js").ReportSource<"gaussian-bias">} source
+ */
+export function alignmentFigure(root, page, source) {
+  const { store, live } = page;
+  const showLevels = runSlider(element(root, "alignment-sigma"), store, "bias.sigma");
+  const drawMatrix = matrixChart(element(root, "alignment-matrix"));
+
+  reportFigure(root, page, source, {
+    reads: ["bias.model", "bias.sigma"],
+    draw(report, values) {
+      const model = ends(report)[values["bias.model"] === "few" ? 0 : 1];
+      const axes = decodeImages(report.shape, model.axes);
+      drawGrid(canvas(root, "axes"), axes, Math.ceil(pictureCount(axes) / 2));
+      const { alignment, weights } = model;
+      // A network that still trains has no D_L.
+      root.toggleAttribute("data-missing", !alignment || !weights);
+      live.set({ "bias.model.n": count(model.n) });
+      if (!alignment || !weights) return live.claim("bias.aligned", undefined);
+
+      const levels = alignment.map(({ sigma }) => sigma).sort((a, b) => a - b);
+      const sigma = nearestStop(levels, values["bias.sigma"]);
+      showLevels(levels, sigma);
+      const shown = alignment.find((level) => level.sigma === sigma);
+      if (shown) {
+        drawMatrix(shown);
+        live.set({ "bias.overlap": percent(shown.overlap), "bias.overlap.sigma": significant(sigma) });
+      }
+      const nearest = nearestStop(weights.map((level) => level.sigma), sigma);
+      const rows = weights.find((level) => level.sigma === nearest);
+      if (rows) {
+        for (const name of /** @type {const} */ (["linear", "gaussian"])) {
+          const pictures = decodeImages(report.shape, rows[name]);
+          drawGrid(canvas(root, `weights-${name}`), pictures, pictureCount(pictures));
+        }
+        live.set({ "bias.weights.sigma": significant(nearest) });
+      }
+      const [, many] = ends(report);
+      const middle = (many.alignment ?? []).filter((level) => level.sigma >= 0.1 && level.sigma <= 3);
+      live.set({ "bias.overlap.least": percent(Math.min(...middle.map(({ overlap }) => overlap))) });
+      live.claim("bias.aligned", middle.length > 0 ? middle.every(({ overlap }) => overlap > 0.8) : undefined);
+    },
+  });
+}
+
+/** @param {HTMLElement} root */
+function matrixChart(root) {
+  return chart(
+    root,
+    /** @type {import("../chart.js").ChartSpec<Alignment>} */ ({
+      label: ({ sigma, matrix, overlap }) =>
+        `Alignment of the first ${matrix.length} singular vectors of the linear denoiser at noise level ` +
+        `${significant(sigma)} with as many principal axes of the training images: they share ${percent(overlap)} of ` +
+        `their span; on the diagonal the mean is ${fixed(diagonal(matrix))}`,
+      columns: ["Singular vector", "Principal axis", "|u·a|"],
+      rows: ({ matrix }) => matrix.flatMap((row, i) => row.map((value, j) => [i + 1, j + 1, fixed(value)])),
+      options({ matrix, overlap }, width) {
+        const size = matrix.length;
+        const cells = matrix.flatMap((row, i) => row.map((value, j) => ({ i: i + 1, j: j + 1, value })));
+        const ends = [1, size];
+        return {
+          height: Math.min(width, HEIGHT),
+          marginTop: 38,
+          marginLeft: 40,
+          marginRight: 2,
+          marginBottom: 2,
+          x: { axis: null, domain: cells.slice(0, size).map(({ j }) => j), padding: 0.06 },
+          y: { axis: null, domain: matrix.map((_, i) => i + 1), padding: 0.06 },
+          marks: [
+            cell(cells, {
+              x: "j",
+              y: "i",
+              fill: ({ value }) => `color-mix(in oklab, var(--d-l) ${Math.round(100 * value)}%, var(--panel))`,
+            }),
+            text(ends, { x: (end) => end, text: String, frameAnchor: "top", dy: -10, fill: "var(--muted)" }),
+            text(ends, { y: (end) => end, text: String, frameAnchor: "left", textAnchor: "end", dx: -6, fill: "var(--muted)" }),
+            text(["principal axes of the data →"], { text: (label) => label, frameAnchor: "top", dy: -10, fill: "var(--muted)" }),
+            text(["singular vectors of W →"], { text: (label) => label, frameAnchor: "left", rotate: -90, dx: -12, fill: "var(--muted)" }),
+            text([`${percent(overlap)} of the span is shared`], {
+              text: (label) => label,
+              frameAnchor: "top-left",
+              dy: -32,
+              className: "chart-title",
+            }),
+          ],
+        };
+      },
+    }),
+  );
+}
+
+/** Mean of the diagonal. @param {number[][]} matrix */
+const diagonal = (matrix) => matrix.reduce((sum, row, i) => sum + row[i], 0) / matrix.length;

@@ -1,0 +1,285 @@
+/** Figure IV.1: networks of every width at every moment of their training, their samples and their scores. */
+import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
+import { chart } from "../chart.js";
+import { QUICK_FACES } from "../data.js";
+import { canvas, element } from "../dom.js";
+import { count, fixed, percent } from "../format.js";
+import { drawRow } from "../images.js";
+import { memorizedColour } from "../memorized.js";
+import { provenance, reportFigure, ReportSource } from "../reports.js";
+import { runPanel } from "../run-panel.js";
+import { runSlider } from "../run-slider.js";
+import { decodeImages } from "../runs.js";
+import { atTheEnd, plane, standAt, widthOf } from "../sittings.js";
+
+/**
+ * @typedef {import("../report.js").Sitting} Sitting
+ * @typedef {import("../report.js").Report<"emergence">} EmergenceReport
+ * @typedef {{axis: "step" | "width", sittings: Sitting[], at: number | undefined}} Curves one network over time, or several over width
+ * @typedef {{sittings: Sitting[], current: Sitting}} Map
+ */
+
+/** Samples in a row. */
+const COLUMNS = 6;
+const MAP_HEIGHT = 270;
+const CURVES_HEIGHT = 440;
+const MARGIN = { marginLeft: 40, marginRight: 12 };
+/** The scores that are drawn over time and over width, each from 0 to 1 but the distance. */
+const SCORES = /** @type {const} */ ([
+  { name: "Cosine to the Gaussian’s samples", value: (/** @type {Sitting} */ { cosineGaussian }) => cosineGaussian },
+  { name: "Distance to the Gaussian’s samples", value: (/** @type {Sitting} */ { nmseGaussian }) => nmseGaussian },
+  { name: "Memorized fraction", value: (/** @type {Sitting} */ { closeness }) => closeness.memorized },
+  { name: "GL score", value: (/** @type {Sitting} */ { closeness }) => closeness.gl },
+]);
+
+/** The recorded run of the figures about when the bias emerges. @param {import("../store.js").Store} store */
+export const emergenceSource = (store) =>
+  /** @type {ReportSource<"emergence">} */ (new ReportSource(store, [], () => "emergence-main-faces"));
+
+/**
+ * @param {HTMLElement} root
+ * @param {import("../figure.js").Page} page
+ * @param {ReportSource<"emergence">} source
+ */
+export function emergenceFigure(root, page, source) {
+  const { store, live } = page;
+  const showSteps = runSlider(element(root, "step"), store, "emergence.step");
+  const showWidths = runSlider(element(root, "width"), store, "emergence.width");
+  const showSizes = runSlider(element(root, "size"), store, "emergence.n");
+  const drawMap = mapChart(element(root, "map"), (step, width) =>
+    store.set({ "emergence.step": Math.round(step), "emergence.width": Math.round(width) }),
+  );
+  const drawOverTime = curvesChart(element(root, "over-time"), (step) => store.set({ "emergence.step": Math.round(step) }));
+  const drawOverWidth = curvesChart(element(root, "over-width"), (width) =>
+    store.set({ "emergence.width": Math.round(width) }),
+  );
+  const rows = /** @type {const} */ (["gaussian", "samples", "nearest"]);
+
+  reportFigure(root, page, source, {
+    reads: ["emergence.n", "emergence.width", "emergence.step"],
+    draw(report, values) {
+      const all = plane(report);
+      const here = standAt(all, {
+        n: values["emergence.n"],
+        width: values["emergence.width"],
+        step: values["emergence.step"],
+      });
+      const { sitting } = here;
+      const ofSize = all.filter(({ n }) => n === here.n);
+      const finals = atTheEnd(report, here.n);
+      showSizes(here.sizes, here.n);
+      showWidths(here.widths, here.width);
+      showSteps(here.steps, here.step);
+      for (const name of rows) {
+        drawRow(canvas(root, `row-${name}`), decodeImages(report.shape, sitting.gallery[name]), COLUMNS);
+      }
+      drawMap({ sittings: ofSize, current: sitting });
+      drawOverTime({ axis: "step", sittings: here.overTime, at: here.step });
+      drawOverWidth({ axis: "width", sittings: finals, at: here.width });
+      live.set({
+        "emergence.source": provenance(report),
+        "emergence.n": count(here.n),
+        "emergence.width": count(here.width),
+        "emergence.step": count(here.step),
+        "emergence.epochs": count(Math.round(sitting.epochs)),
+        "emergence.parameters": count(sitting.parameters),
+        "emergence.cosine": fixed(sitting.cosineGaussian.mean),
+        "emergence.memorized": percent(sitting.closeness.memorized.mean),
+        "emergence.gl": fixed(sitting.closeness.gl.mean),
+        "emergence.distance": fixed(sitting.nmseGaussian.mean),
+        "emergence.end": finals.length > 0 ? count(finals[0].step) : "–",
+      });
+      tell(report, here.n);
+      live.announce(
+        `Width ${count(here.width)} after ${count(here.step)} steps on ${count(here.n)} images: cosine to the Gaussian’s ` +
+          `samples ${fixed(sitting.cosineGaussian.mean)}, memorized ${percent(sitting.closeness.memorized.mean)}.`,
+      );
+    },
+  });
+
+  runPanel(element(root, "run"), page, {
+    experiment: "emergence",
+    seed: "emergence.seed",
+    settings: () => ({ preset: "quick", data: QUICK_FACES }),
+    about: () => "Trains small networks on 16 to 128 faces of 12 × 12 pixels, and three widths on 32, and looks at them as they go.",
+    // A run has nothing to show before its first checkpoint.
+    onReport: (report, run) => source.show(report && plane(report).length > 0 ? report : undefined, run),
+    summary: (report) => {
+      const best = peak(standAt(plane(report), { n: 1, width: Infinity, step: 1 }).overTime);
+      return `The samples were most like the Gaussian’s after ${count(best.step)} steps: cosine ${fixed(best.cosineGaussian.mean)}.`;
+    },
+  });
+
+  /** @param {EmergenceReport} report @param {number} n */
+  function tell(report, n) {
+    const long = report.findings.overTime.filter((sitting) => sitting.n === n).sort((a, b) => a.step - b.step);
+    const finals = atTheEnd(report, n);
+    const best = long.length > 0 ? peak(long) : undefined;
+    const last = long.at(-1);
+    const middle = finals.length > 0 ? peak(finals) : undefined;
+    const [narrow, wide] = [finals[0], finals[finals.length - 1]];
+    live.set({
+      "emergence.peak.step": best ? count(best.step) : "–",
+      "emergence.peak.cosine": fixed(best?.cosineGaussian.mean ?? NaN),
+      "emergence.last.step": last ? count(last.step) : "–",
+      "emergence.last.cosine": fixed(last?.cosineGaussian.mean ?? NaN),
+      "emergence.last.memorized": percent(last?.closeness.memorized.mean ?? NaN),
+      "emergence.best.width": middle ? count(widthOf(middle)) : "–",
+      "emergence.best.cosine": fixed(middle?.cosineGaussian.mean ?? NaN),
+      "emergence.wide.width": wide ? count(widthOf(wide)) : "–",
+      "emergence.wide.cosine": fixed(wide?.cosineGaussian.mean ?? NaN),
+      "emergence.narrow.width": narrow ? count(widthOf(narrow)) : "–",
+      "emergence.narrow.cosine": fixed(narrow?.cosineGaussian.mean ?? NaN),
+    });
+    const cosine = (/** @type {Sitting | undefined} */ sitting) => sitting?.cosineGaussian.mean ?? NaN;
+    live.claim(
+      "emergence.early",
+      report.final && best && last ? best.step < last.step && cosine(last) < cosine(best) - 0.05 : undefined,
+    );
+    live.claim(
+      "emergence.capacity",
+      finals.length > 2 && middle ? cosine(wide) < cosine(middle) - 0.03 && middle !== wide : undefined,
+    );
+    live.claim(
+      "emergence.underfit",
+      finals.length > 2 && middle ? cosine(narrow) < cosine(middle) - 0.03 && middle !== narrow : undefined,
+    );
+  }
+}
+
+/** Where the samples are most like those of D_G. @param {Sitting[]} sittings */
+const peak = (sittings) =>
+  sittings.reduce((best, sitting) => (sitting.cosineGaussian.mean > best.cosineGaussian.mean ? sitting : best));
+
+/**
+ * Every network of one size, at every moment.
+ * @param {HTMLElement} root
+ * @param {(step: number, width: number) => void} choose
+ */
+function mapChart(root, choose) {
+  return chart(
+    root,
+    /** @type {import("../chart.js").ChartSpec<Map>} */ ({
+      label: ({ sittings, current }) =>
+        `${sittings.length} networks by width and training steps; chosen: width ${count(widthOf(current))} after ` +
+        `${count(current.step)} steps, memorized ${percent(current.closeness.memorized.mean)}`,
+      columns: ["Width", "Steps", "Epochs", "Parameters", "Cosine to D_G", "Distance to D_G", "Memorized", "GL score"],
+      rows: ({ sittings }) =>
+        sittings.map((sitting) => [
+          count(widthOf(sitting)),
+          count(sitting.step),
+          count(Math.round(sitting.epochs)),
+          count(sitting.parameters),
+          ...SCORES.map(({ value }) => fixed(value(sitting).mean, 3)),
+        ]),
+      pick: choose,
+      options({ sittings, current }) {
+        const widths = [...new Set(sittings.map(widthOf))];
+        return {
+          height: MAP_HEIGHT,
+          ...MARGIN,
+          marginTop: 26,
+          marginBottom: 40,
+          x: { type: "log", label: null, ticks: tens(sittings), tickFormat: count, tickSize: 4 },
+          y: { type: "log", label: null, ticks: widths, tickFormat: count, tickSize: 0, insetTop: 10, insetBottom: 10 },
+          marks: [
+            ruleX([current.step], { stroke: "var(--line)" }),
+            ruleY([widthOf(current)], { stroke: "var(--line)" }),
+            text(["Width"], { text: (label) => label, frameAnchor: "top-left", dx: -36, dy: -20, className: "chart-title" }),
+            text(["training steps →"], { text: (label) => label, frameAnchor: "bottom-right", dy: 34, fill: "var(--muted)" }),
+            // A square has become a copier, a circle has not.
+            dot(sittings, {
+              x: "step",
+              y: widthOf,
+              r: 7,
+              symbol: (/** @type {Sitting} */ { closeness }) => (closeness.memorized.mean >= 0.5 ? "square" : "circle"),
+              fill: ({ closeness }) => memorizedColour(closeness.memorized.mean),
+              stroke: "var(--muted)",
+              strokeWidth: 0.75,
+            }),
+            dot([current], { x: "step", y: widthOf, r: 11, stroke: "var(--ink)", strokeWidth: 2.5 }),
+          ],
+          symbol: { legend: false },
+        };
+      },
+    }),
+  );
+}
+
+/**
+ * The scores, one above the other, over the training steps or over the width.
+ * @param {HTMLElement} root
+ * @param {(position: number) => void} choose
+ */
+function curvesChart(root, choose) {
+  return chart(
+    root,
+    /** @type {import("../chart.js").ChartSpec<Curves>} */ ({
+      label({ axis, sittings, at }) {
+        const what = axis === "step" ? "training steps" : "width";
+        if (sittings.length === 0) return `Scores over ${what}: 0 networks so far`;
+        const best = peak(sittings);
+        return (
+          `Scores over ${what}: the cosine to the Gaussian’s samples is largest, ${fixed(best.cosineGaussian.mean)}, at ` +
+          `${count(position(axis, best))}` + (at === undefined ? "" : `; chosen: ${count(at)}`)
+        );
+      },
+      columns: ["Steps", "Width", "Cosine to D_G", "± s.e.", "Distance to D_G", "± s.e.", "Memorized", "± s.e.", "GL score", "± s.e."],
+      rows: ({ sittings }) =>
+        sittings.map((sitting) => [
+          count(sitting.step),
+          count(widthOf(sitting)),
+          ...SCORES.flatMap(({ value }) => [fixed(value(sitting).mean, 3), fixed(value(sitting).standardError, 3)]),
+        ]),
+      pick: choose,
+      options({ axis, sittings, at }) {
+        const points = SCORES.flatMap(({ name, value }) =>
+          sittings.map((sitting) => ({ name, x: position(axis, sitting), y: value(sitting).mean })),
+        );
+        const references = sittings.length === 0 ? [] : [
+          { name: "GL score", y: sittings[0].closenessHeldOut.gl.mean, label: "held-out images" },
+        ];
+        const positions = points.map(({ x }) => x);
+        const shown = at !== undefined && positions.includes(at) ? [at] : [];
+        return {
+          height: CURVES_HEIGHT,
+          ...MARGIN,
+          marginTop: 34,
+          marginBottom: 40,
+          fy: { domain: SCORES.map(({ name }) => name), axis: null, padding: 0.5, paddingOuter: 0 },
+          x: {
+            type: "log",
+            label: null,
+            domain: positions.length > 0 ? [Math.min(...positions), Math.max(...positions)] : [1, 10],
+            ticks: axis === "width" ? sittings.map(widthOf) : tens(sittings),
+            tickFormat: count,
+            tickSize: 4,
+          },
+          y: { domain: [0, Math.max(1, ...points.map(({ y }) => y))], label: null, ticks: [0, 0.5, 1], tickSize: 0 },
+          marks: [
+            ruleY(SCORES, { fy: "name", y: 0, stroke: "var(--muted)" }),
+            ruleY(SCORES, { fy: "name", y: 1, stroke: "var(--line)" }),
+            ruleX(shown.flatMap((x) => SCORES.map(({ name }) => ({ name, x }))), { fy: "name", x: "x", stroke: "var(--line)" }),
+            text(SCORES, { fy: "name", text: "name", frameAnchor: "top-left", dy: -26, dx: -40, className: "chart-title" }),
+            ruleY(references, { fy: "name", y: "y", stroke: "var(--d-data)", strokeDasharray: "2 3" }),
+            text(references, { fy: "name", y: "y", text: "label", frameAnchor: "right", dy: -7, fill: "var(--muted)" }),
+            line(points, { fy: "name", x: "x", y: "y", stroke: "var(--d-theta)", strokeWidth: 2 }),
+            dot(points, { fy: "name", x: "x", y: "y", r: 3, fill: "var(--d-theta)" }),
+            dot(points.filter(({ x }) => x === at), { fy: "name", x: "x", y: "y", r: 5.5, fill: "var(--d-theta)", stroke: "var(--paper)", strokeWidth: 2 }),
+            text(points.filter(({ x }) => x === at), { fy: "name", x: "x", y: "y", text: ({ y }) => fixed(y), dy: -13, stroke: "var(--paper)", strokeWidth: 4, fill: "var(--ink)" }),
+            text([axis === "step" ? "training steps →" : "width →"], { fy: () => SCORES[SCORES.length - 1].name, text: (label) => label, frameAnchor: "bottom-right", dy: 34, fill: "var(--muted)" }),
+          ],
+        };
+      },
+    }),
+  );
+}
+
+/** The powers of ten among the training steps of these networks. @param {Sitting[]} sittings */
+function tens(sittings) {
+  const steps = sittings.map(({ step }) => step);
+  return [10, 100, 1000, 10_000, 100_000].filter((ten) => ten >= Math.min(...steps) && ten <= Math.max(...steps));
+}
+
+/** @param {"step" | "width"} axis @param {Sitting} sitting */
+const position = (axis, sitting) => (axis === "step" ? sitting.step : widthOf(sitting));

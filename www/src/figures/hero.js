@@ -1,0 +1,159 @@
+/** The first picture: from copies to the Gaussian's images, as the training set grows. */
+import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
+import { axisSlider } from "../axis-slider.js";
+import { chart } from "../chart.js";
+import { DENOISERS } from "../denoisers.js";
+import { element } from "../dom.js";
+import { count, fixed, percent } from "../format.js";
+import { drawGallery } from "../gallery.js";
+import { provenance, ReportSource, reportFigure } from "../reports.js";
+import { nearestStop } from "../run-slider.js";
+import { curve, levelOf, networks, sizes, spread } from "../sweep.js";
+
+/** @typedef {import("../sweep.js").Sweep} Sweep */
+
+/** The recorded run that it shows. */
+export const RUN = "transition-faithful-faces";
+/** The noise level of its linearity: where networks that copy and networks that do not differ most. */
+const SIGMA = 1;
+/** From these shares of copies on, the network copies; up to these, it makes new images. */
+const COPIES = 0.5;
+const NEW = 0.05;
+/** From this cosine on, two sets of samples look the same. */
+const ALIKE = 0.9;
+
+/** What the chart shows, and how. @type {{label: string, colour: string, dash?: string, symbol: "square" | "circle", hollow?: boolean, of: (point: import("../report.js").Point, sweep: Sweep) => number}[]} */
+const CURVES = [
+  { ...DENOISERS.empirical, label: "Copies", symbol: "square", of: ({ closeness }) => closeness.memorized.mean },
+  { ...DENOISERS.gaussian, label: "Like the Gaussian’s", symbol: "circle", of: ({ cosineGaussian }) => cosineGaussian.mean },
+  {
+    ...DENOISERS.trained,
+    label: "Linearity",
+    symbol: "square",
+    hollow: true,
+    of: ({ linearity }, sweep) => linearity[levelOf(sweep, SIGMA)].cosine.mean,
+  },
+];
+
+/**
+ * @param {HTMLElement} root
+ * @param {import("../figure.js").Page} page
+ */
+export function heroFigure(root, page) {
+  const { store, live } = page;
+  const showSizes = axisSlider(element(root, "n"), store, "hero.n");
+  const drawChart = heroChart(element(root, "chart"), (n) => store.set({ "hero.n": n }));
+  const sentence = element(root, "sentence");
+
+  /** @type {ReportSource<"transition">} */
+  const source = new ReportSource(store, [], () => RUN);
+  reportFigure(root, page, source, {
+    reads: ["hero.n"],
+    draw(sweep, values) {
+      const all = sizes(sweep);
+      const n = nearestStop(all, values["hero.n"]);
+      const chosen = networks(sweep, n);
+      const [memorized, cosine, linearity] = CURVES.map(({ of }) => spread(chosen.map((point) => of(point, sweep))).mean);
+      showSizes(
+        all.map((value) => ({ value, label: count(value) })),
+        n,
+      );
+      drawGallery(root, sweep.shape, chosen[0].gallery);
+      drawChart({ sweep, n });
+      sentence.textContent = say(n, memorized, cosine);
+      live.set({
+        "hero.n": count(n),
+        "hero.memorized": percent(memorized),
+        "hero.cosine": fixed(cosine),
+        "hero.linearity": fixed(linearity),
+        "hero.seeds": count(chosen.length),
+        "hero.provenance": provenance(sweep),
+      });
+      if (root.hasAttribute("data-ready")) live.announce(sentence.textContent);
+    },
+  });
+}
+
+/**
+ * What the pictures show, in one sentence.
+ * @param {number} n
+ * @param {number} memorized
+ * @param {number} cosine
+ */
+function say(n, memorized, cosine) {
+  const copies = `${memorized === 0 ? "none" : percent(memorized)} of the samples are copies`;
+  const alike = `cosine ${fixed(cosine)}`;
+  if (memorized >= COPIES) {
+    return `Trained on ${count(n)} images, the network gives them back: ${copies}.`;
+  }
+  if (memorized > NEW) return `Trained on ${count(n)} images, the network is in between: ${copies}.`;
+  if (cosine < ALIKE) return `Trained on ${count(n)} images, the network makes new ones: ${copies}.`;
+  return `Trained on ${count(n)} images, the network makes new ones, and they are nearly the Gaussian’s (${alike}).`;
+}
+
+/**
+ * @param {HTMLElement} root
+ * @param {(n: number) => void} choose
+ */
+function heroChart(root, choose) {
+  /** @type {number[]} */
+  let stops = [];
+  return chart(
+    root,
+    /** @type {import("../chart.js").ChartSpec<{sweep: Sweep, n: number}>} */ ({
+      label({ sweep }) {
+        const ends = CURVES.map(({ label, of }) => {
+          const values = curve(sweep, (point) => of(point, sweep));
+          return `${label} from ${fixed(values[0].mean)} to ${fixed(values[values.length - 1].mean)}`;
+        });
+        const [first, last] = [sizes(sweep)[0], sizes(sweep).at(-1) ?? 0];
+        return `From ${count(first)} to ${count(last)} training images: ${ends.join("; ")}`;
+      },
+      columns: ["Training images", ...CURVES.flatMap(({ label }) => [label, "lowest", "highest"])],
+      rows({ sweep }) {
+        const values = CURVES.map(({ of }) => curve(sweep, (point) => of(point, sweep)));
+        return sizes(sweep).map((n, i) => [
+          count(n),
+          ...values.flatMap((list) => [fixed(list[i].mean, 3), fixed(list[i].low, 3), fixed(list[i].high, 3)]),
+        ]);
+      },
+      pick: (x) => choose(nearestStop(stops, x)),
+      options({ sweep, n }) {
+        stops = sizes(sweep);
+        return {
+          height: 168,
+          marginTop: 18,
+          marginBottom: 6,
+          marginLeft: 0,
+          marginRight: 0,
+          x: { type: "log", domain: [stops[0], stops[stops.length - 1]], axis: null },
+          y: { domain: [0, 1], axis: null },
+          r: { type: "identity" },
+          marks: [
+            ruleY([0, 0.5, 1], { stroke: "var(--line)" }),
+            text([0, 0.5, 1], { y: (y) => y, text: String, frameAnchor: "right", dy: -6, fill: "var(--muted)" }),
+            ruleX([n], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
+            ...CURVES.flatMap(({ label, colour, dash, symbol, hollow, of }, i) => {
+              const values = curve(sweep, (point) => of(point, sweep));
+              const at = { x: "n", y: "mean" };
+              return [
+                ruleX(values, { x: "n", y1: "low", y2: "high", stroke: colour, strokeWidth: 1.5 }),
+                line(values, { ...at, stroke: colour, strokeWidth: 2, strokeDasharray: dash }),
+                dot(values, {
+                  ...at,
+                  symbol,
+                  r: (value) => (value.n === n ? 5 : 2.5),
+                  fill: hollow ? "var(--paper)" : colour,
+                  stroke: colour,
+                  strokeWidth: 1.75,
+                }),
+                // The curves lie apart where the training set is small.
+                text(values.slice(0, 1), { ...at, text: () => label, textAnchor: "start", dx: 10, dy: i === 1 ? 14 : -10 }),
+              ];
+            }),
+          ],
+        };
+      },
+    }),
+  );
+}

@@ -1,0 +1,116 @@
+/** Figure III.2: the ways of D_θ, D_L, D_G and D_M from the same noise, step by step. */
+import { ends } from "../bias.js";
+import { canvas, element, make } from "../dom.js";
+import { count, fixed, significant } from "../format.js";
+import { drawPicture, pictureCount } from "../images.js";
+import { reportFigure } from "../reports.js";
+import { runSlider } from "../run-slider.js";
+import { decodeImages } from "../runs.js";
+
+/**
+ * @typedef {import("../report.js").Report<"gaussian-bias">} BiasReport
+ * @typedef {import("../report.js").Bias} Bias
+ * @typedef {import("../engine/protocol.js").Pictures} Pictures
+ * @typedef {import("../report.js").Path["denoiser"]} Denoiser
+ */
+
+const ROWS = /** @type {const} */ (["trained", "linear", "gaussian", "empirical"]);
+
+/**
+ * @param {HTMLElement} root
+ * @param {import("../figure.js").Page} page
+ * @param {import("../reports.js").ReportSource<"gaussian-bias">} source
+ */
+export function pathsFigure(root, page, source) {
+  const { store, live } = page;
+  const strips = Object.fromEntries(ROWS.map((name) => [name, element(root, `path-${name}`)]));
+  const labels = element(root, "path-sigmas");
+  const showSteps = runSlider(element(root, "path-step"), store, "bias.step");
+  /** The cells of each step, all rows and its noise level. @type {HTMLElement[][]} */
+  let columns = [];
+
+  /** As many columns as the sampler has steps. @param {number} steps */
+  const layOut = (steps) => {
+    if (columns.length === steps) return;
+    columns = Array.from({ length: steps }, (_, step) => {
+      const cells = [...ROWS.map(() => make("canvas", { ariaHidden: "true" })), make("span")];
+      const select = () => store.set({ "bias.step": step + 1 });
+      for (const cell of cells) {
+        cell.addEventListener("pointerenter", select);
+        cell.addEventListener("click", select);
+      }
+      return cells;
+    });
+    root.style.setProperty("--steps", String(steps));
+    ROWS.forEach((name, row) => strips[name].replaceChildren(...columns.map((cells) => cells[row])));
+    labels.replaceChildren(...columns.map((cells) => cells[ROWS.length]));
+  };
+
+  reportFigure(root, page, source, {
+    reads: ["bias.model", "bias.sample", "bias.step"],
+    draw(report, values) {
+      const model = ends(report)[values["bias.model"] === "few" ? 0 : 1];
+      const { sigmas } = model.paths[0];
+      layOut(sigmas.length);
+      const step = Math.min(values["bias.step"], sigmas.length) - 1;
+      showSteps(
+        sigmas.map((_, i) => i + 1),
+        step + 1,
+      );
+      columns.forEach((cells, i) => {
+        cells.forEach((cell) => cell.classList.toggle("selected", i === step));
+        cells[ROWS.length].textContent = significant(sigmas[i], 2);
+      });
+      let samples = 1;
+      for (const [row, name] of ROWS.entries()) {
+        const path = model.paths.find(({ denoiser }) => denoiser === name);
+        element(root, `walk-${name}`).toggleAttribute("data-missing", !path);
+        if (!path) continue;
+        /** @param {string} images */
+        const pictures = (images) => decodeImages(report.shape, images);
+        const ended = pictures(path.samples);
+        samples = pictureCount(ended);
+        const sample = (values["bias.sample"] - 1) % samples;
+        path.denoised.forEach((images, i) =>
+          drawPicture(/** @type {HTMLCanvasElement} */ (columns[i][row]), pictures(images), sample),
+        );
+        drawPicture(canvas(root, `${name}-now`), pictures(path.denoised[step]), sample);
+        drawPicture(canvas(root, `${name}-ended`), ended, sample);
+        drawPicture(canvas(root, `${name}-next`), pictures(path.nearest), sample);
+      }
+      live.set({
+        "bias.model.n": count(model.n),
+        "bias.step": count(step + 1),
+        "bias.step.sigma": significant(sigmas[step], 2),
+        "bias.sample": `${((values["bias.sample"] - 1) % samples) + 1} of ${samples}`,
+        "bias.cosine.linear": fixed(model.cosineLinear?.mean ?? NaN),
+        "bias.cosine.gaussian": fixed(model.cosineGaussian.mean),
+        "bias.cosine.empirical": fixed(model.cosineEmpirical.mean),
+      });
+      tell(report);
+    },
+  });
+
+  /** @param {BiasReport} report */
+  function tell(report) {
+    const [few, many] = ends(report);
+    live.set({
+      "bias.few.cosine.gaussian": fixed(few.cosineGaussian.mean),
+      "bias.few.cosine.empirical": fixed(few.cosineEmpirical.mean),
+      "bias.few.cosine.linear": fixed(few.cosineLinear?.mean ?? NaN),
+      "bias.few.cosine.linearGaussian": fixed(few.cosineLinearGaussian?.mean ?? NaN),
+      "bias.many.cosine.gaussian": fixed(many.cosineGaussian.mean),
+      "bias.many.cosine.linear": fixed(many.cosineLinear?.mean ?? NaN),
+      "bias.many.cosine.linearGaussian": fixed(many.cosineLinearGaussian?.mean ?? NaN),
+    });
+    const generalizes = many.closeness.memorized.mean < 0.1;
+    const memorizes = few.closeness.memorized.mean > 0.5;
+    live.claim("bias.samples", generalizes && many.cosineLinear ? many.cosineLinear.mean > 0.9 : undefined);
+    live.claim(
+      "bias.fewSamples",
+      memorizes && few.cosineLinear && many.cosineLinear ? few.cosineLinear.mean < many.cosineLinear.mean - 0.1 : undefined,
+    );
+    live.claim("bias.identity", few.cosineLinearGaussian ? few.cosineLinearGaussian.mean > 0.95 : undefined);
+    live.claim("bias.otherCopies", memorizes ? few.cosineEmpirical.mean < 0.95 : undefined);
+  }
+}

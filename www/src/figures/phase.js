@@ -1,0 +1,130 @@
+/** Figure IV.2: where networks memorize, by the number of training images and the time they trained. */
+import { cell, text } from "@observablehq/plot";
+import { chart } from "../chart.js";
+import { element } from "../dom.js";
+import { count, fixed, percent } from "../format.js";
+import { memorizedColour, memorizedInk } from "../memorized.js";
+import { reportFigure } from "../reports.js";
+import { nearestStop, runSlider } from "../run-slider.js";
+import { onset, widthOf } from "../sittings.js";
+
+/**
+ * @typedef {import("../report.js").Sitting} Sitting
+ * @typedef {{sizes: number[], steps: number[], sittings: Sitting[], n: number, step: number}} Phase
+ */
+
+const ROW = 44;
+const MARGIN = { marginLeft: 56, marginRight: 2, marginTop: 8, marginBottom: 40 };
+
+/**
+ * @param {HTMLElement} root
+ * @param {import("../figure.js").Page} page
+ * @param {import("../reports.js").ReportSource<"emergence">} source
+ */
+export function phaseFigure(root, page, source) {
+  const { store, live } = page;
+  const showSizes = runSlider(element(root, "phase-size"), store, "emergence.n");
+  const showSteps = runSlider(element(root, "phase-step"), store, "emergence.step");
+  /** The width of the networks in the diagram. */
+  let width = 0;
+  const drawPhase = phaseChart(element(root, "phase"), (step, n) =>
+    store.set({ "emergence.step": step, "emergence.n": n, "emergence.width": width }),
+  );
+
+  reportFigure(root, page, source, {
+    reads: ["emergence.n", "emergence.step"],
+    draw(report, values) {
+      const { config, findings } = report;
+      const sittings = findings.overTime;
+      const sizes = [...config.sizes].sort((/** @type {number} */ a, /** @type {number} */ b) => a - b);
+      const steps = config.checkpoints;
+      const [n, step] = [nearestStop(sizes, values["emergence.n"]), nearestStop(steps, values["emergence.step"])];
+      width = sittings.length > 0 ? widthOf(sittings[0]) : values["emergence.width"];
+      showSizes(sizes, n);
+      showSteps(steps, step);
+      drawPhase({ sizes, steps, sittings, n, step });
+      const chosen = sittings.find((sitting) => sitting.n === n && sitting.step === step);
+      live.set({
+        "phase.n": count(n),
+        "phase.step": count(step),
+        "phase.memorized": chosen ? percent(chosen.closeness.memorized.mean) : "not there yet",
+        "phase.cosine": fixed(chosen?.cosineGaussian.mean ?? NaN),
+        "phase.epochs": chosen ? count(Math.round(chosen.epochs)) : "–",
+      });
+      const onsets = sizes.map((size) => onset(sittings, size));
+      const reached = onsets.filter((value) => value !== undefined);
+      live.set({
+        "phase.first": onsets[0] === undefined ? "–" : count(onsets[0]),
+        "phase.smallest": count(sizes[0]),
+        "phase.reached": count(reached.length),
+        "phase.sizes": count(sizes.length),
+      });
+      live.claim(
+        "phase.later",
+        // A size that never memorized in this run comes after all that did.
+        report.final && reached.length > 1
+          ? onsets.every((value, i) => i === 0 || (value ?? Infinity) >= (onsets[i - 1] ?? Infinity))
+          : undefined,
+      );
+    },
+  });
+}
+
+/**
+ * @param {HTMLElement} root
+ * @param {(step: number, n: number) => void} choose
+ */
+function phaseChart(root, choose) {
+  return chart(
+    root,
+    /** @type {import("../chart.js").ChartSpec<Phase>} */ ({
+      label: ({ sizes, sittings, n, step }) => {
+        const chosen = sittings.find((sitting) => sitting.n === n && sitting.step === step);
+        const copied = sizes.filter((size) => onset(sittings, size) !== undefined);
+        return (
+          `Memorized fraction by number of training images and training steps; ${copied.length} of ${sizes.length} ` +
+          `sizes come to copy half of their samples. Chosen: N = ${count(n)} after ${count(step)} steps, ` +
+          (chosen ? percent(chosen.closeness.memorized.mean) : "not there yet")
+        );
+      },
+      columns: ["N", "Steps", "Epochs", "Memorized", "± s.e.", "Cosine to D_G", "GL score"],
+      rows: ({ sittings }) =>
+        sittings.map(({ n, step, epochs, closeness, cosineGaussian }) => [
+          count(n),
+          count(step),
+          count(Math.round(epochs)),
+          percent(closeness.memorized.mean),
+          percent(closeness.memorized.standardError),
+          fixed(cosineGaussian.mean, 3),
+          fixed(closeness.gl.mean, 3),
+        ]),
+      pick: (step, n) => n !== undefined && choose(step, n),
+      options({ sizes, steps, sittings, n, step }, width) {
+        const grid = sizes.flatMap((size) => steps.map((time) => ({ n: size, step: time })));
+        const cells = sittings.map(({ n: size, step: time, closeness }) => ({ n: size, step: time, share: closeness.memorized.mean }));
+        const roomy = width / steps.length > 56;
+        return {
+          height: MARGIN.marginTop + MARGIN.marginBottom + ROW * sizes.length,
+          ...MARGIN,
+          x: { domain: steps, label: null, tickFormat: count, tickSize: 0, padding: 0 },
+          y: { domain: [...sizes].reverse(), label: null, tickFormat: count, tickSize: 0, padding: 0 },
+          marks: [
+            cell(grid, { x: "step", y: "n", inset: 1, fill: "var(--panel)" }),
+            cell(cells, { x: "step", y: "n", inset: 1, fill: ({ share }) => memorizedColour(share) }),
+            text(cells, {
+              x: "step",
+              y: "n",
+              text: ({ share }) => (roomy ? percent(share) : String(Math.round(100 * share))),
+              fill: ({ share }) => memorizedInk(share),
+              fontSize: 13,
+              fontWeight: 400,
+            }),
+            cell([{ n, step }], { x: "step", y: "n", inset: 0, fill: "none", stroke: "var(--ink)", strokeWidth: 2.5 }),
+            text(["N"], { text: (label) => label, frameAnchor: "left", dx: -50, className: "chart-title" }),
+            text(["training steps →"], { text: (label) => label, frameAnchor: "bottom-right", dy: 34, fill: "var(--muted)" }),
+          ],
+        };
+      },
+    }),
+  );
+}

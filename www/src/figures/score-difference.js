@@ -1,0 +1,239 @@
+/** Figure III.1: how far D_L, D_G and D_M are from the trained network, at every noise level. */
+import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
+import { ends } from "../bias.js";
+import { chart } from "../chart.js";
+import { QUICK_FACES } from "../data.js";
+import { DENOISERS } from "../denoisers.js";
+import { element, NARROW } from "../dom.js";
+import { count, fixed, percent, significant } from "../format.js";
+import { labelPlace } from "../labels.js";
+import { provenance, reportFigure, ReportSource } from "../reports.js";
+import { runPanel } from "../run-panel.js";
+import { nearestStop } from "../run-slider.js";
+
+/**
+ * @typedef {import("../report.js").Report<"gaussian-bias">} BiasReport
+ * @typedef {import("../report.js").Bias} Bias
+ * @typedef {import("../report.js").Estimate} Estimate
+ * @typedef {import("../parameters.js").Split} Split
+ * @typedef {{sigmas: number[], models: Bias[], split: Split}} Shown
+ * @typedef {"linear" | "gaussian" | "empirical"} Other
+ */
+
+/** The denoisers that the network is compared with, in the order in which they are drawn. */
+const OTHERS = /** @type {const} */ (["empirical", "gaussian", "linear"]);
+/** The noise level that the text speaks of: about the images' standard deviation, where an image is decided. */
+const MIDDLE = 0.55;
+const HEIGHT = 260;
+/** Pixels that two labels need between them. */
+const LABEL_ROOM = 26;
+
+/**
+ * @param {HTMLElement} root
+ * @param {import("../figure.js").Page} page
+ * @param {ReportSource<"gaussian-bias">} source
+ */
+export function scoreDifferenceFigure(root, page, source) {
+  const { live } = page;
+  const drawChart = differencesChart(element(root, "differences"));
+
+  reportFigure(root, page, source, {
+    reads: ["bias.split"],
+    draw(report, values) {
+      const models = ends(report);
+      const { sigmas } = report;
+      drawChart({ sigmas, models, split: values["bias.split"] });
+      tell(report, models);
+      const [few, many] = models;
+      live.announce(
+        `Score differences of the networks trained on ${count(few.n)} and on ${count(many.n)} images. ` +
+          (report.final ? "" : `After ${count(many.step)} steps.`),
+      );
+    },
+  });
+
+  const panel = runPanel(element(root, "run"), page, {
+    experiment: "gaussian-bias",
+    seed: "bias.seed",
+    settings: () => ({ preset: "quick", data: QUICK_FACES }),
+    about: () => "Trains two small networks, on 16 and on 1,024 faces of 12 × 12 pixels, and fits a linear denoiser to each.",
+    onReport: (report, run) => source.show(report, run),
+    summary(report) {
+      const [few, many] = ends(report);
+      return (
+        `Cosine between the samples of the network and of its linear fit: ${fixed(few.cosineLinear?.mean ?? NaN)} at ` +
+        `N = ${count(few.n)}, ${fixed(many.cosineLinear?.mean ?? NaN)} at N = ${count(many.n)}.`
+      );
+    },
+  });
+  // A recorded run that the reader asks for takes the place of the live one.
+  page.store.subscribe(["bias.run"], panel.reset);
+
+  /** @param {BiasReport} report @param {[Bias, Bias]} models */
+  function tell(report, [few, many]) {
+    const sigma = nearestStop(report.sigmas, MIDDLE);
+    const at = report.sigmas.indexOf(sigma);
+    const memorizes = few.closeness.memorized.mean > 0.5;
+    const generalizes = many.closeness.memorized.mean < 0.1;
+    live.set({
+      "bias.source": provenance(report),
+      "bias.few": count(few.n),
+      "bias.many": count(many.n),
+      "bias.steps": count(many.step),
+      "bias.sigma": significant(sigma),
+      "bias.few.memorized": percent(few.closeness.memorized.mean),
+      "bias.many.memorized": percent(many.closeness.memorized.mean),
+      "bias.many.linearGaussian": estimate(many.differenceLinearGaussian?.heldOut[at]),
+      "bias.few.train.empirical": estimate(differences(few, "empirical")?.train[at]),
+      "bias.few.train.gaussian": estimate(differences(few, "gaussian")?.train[at]),
+      "bias.many.error": fixed(many.errorHeldOut[at].mean, 3),
+      "bias.many.errorGaussian": fixed(many.errorGaussian[at].mean, 3),
+      ...Object.fromEntries(
+        OTHERS.map((name) => [`bias.many.${name}`, estimate(differences(many, name)?.heldOut[at])]),
+      ),
+    });
+    /** @param {Bias} model @param {Other} name @param {Split} split */
+    const mean = (model, name, split) => differences(model, name)?.[split][at].mean ?? NaN;
+    live.claim(
+      "bias.gaussian",
+      generalizes ? mean(many, "gaussian", "heldOut") < 0.5 * mean(many, "empirical", "heldOut") : undefined,
+    );
+    live.claim(
+      "bias.linear",
+      generalizes && many.differenceLinear
+        ? mean(many, "linear", "heldOut") < 1.05 * mean(many, "gaussian", "heldOut")
+        : undefined,
+    );
+    live.claim(
+      "bias.memorizing",
+      memorizes ? mean(few, "empirical", "train") < 0.5 * mean(few, "gaussian", "train") : undefined,
+    );
+    live.claim(
+      "bias.better",
+      generalizes ? many.errorHeldOut[at].mean < 0.99 * many.errorGaussian[at].mean : undefined,
+    );
+  }
+}
+
+/** The recorded runs of this section's figures. @param {import("../store.js").Store} store */
+export const biasSource = (store) =>
+  /** @type {ReportSource<"gaussian-bias">} */ (
+    new ReportSource(store, ["bias.run"], (values) => `gaussian-bias-${values["bias.run"]}-faces`)
+  );
+
+/** Between the network and one of the others. @param {Bias} model @param {Other} name */
+function differences(model, name) {
+  return { linear: model.differenceLinear, gaussian: model.differenceGaussian, empirical: model.differenceEmpirical }[
+    name
+  ];
+}
+
+/** @param {Estimate | undefined} value */
+const estimate = (value) => (value ? fixed(value.mean, 3) : "–");
+
+/** @param {HTMLElement} root */
+function differencesChart(root) {
+  return chart(
+    root,
+    /** @type {import("../chart.js").ChartSpec<Shown>} */ ({
+      label({ sigmas, models, split }) {
+        const sigma = nearestStop(sigmas, MIDDLE);
+        const at = sigmas.indexOf(sigma);
+        const images = split === "train" ? "training" : "held-out";
+        const parts = models.map((model) => {
+          const values = OTHERS.map((name) => `${DENOISERS[name].label} ${estimate(differences(model, name)?.[split][at])}`);
+          return `network trained on ${count(model.n)} images: ${values.join(", ")}`;
+        });
+        return `Score difference to the network on ${images} images at noise level ${significant(sigma)}; ${parts.join("; ")}`;
+      },
+      columns: ["N", "σ", "Linear", "± s.e.", "Gaussian", "± s.e.", "Empirical", "± s.e."],
+      rows: ({ sigmas, models, split }) =>
+        models.flatMap((model) =>
+          sigmas.map((sigma, i) => [
+            count(model.n),
+            significant(sigma),
+            .../** @type {const} */ (["linear", "gaussian", "empirical"]).flatMap((name) => {
+              const value = differences(model, name)?.[split][i];
+              return value ? [fixed(value.mean, 4), fixed(value.standardError, 4)] : ["–", "–"];
+            }),
+          ]),
+        ),
+      options({ sigmas, models, split }, width) {
+        const narrow = width < NARROW;
+        const curves = models.flatMap((model) =>
+          OTHERS.flatMap((name) => {
+            const levels = differences(model, name)?.[split];
+            if (!levels) return [];
+            const points = levels.map(({ mean }, i) => ({ facet: model.n, sigma: sigmas[i], value: mean, name }));
+            return [{ facet: model.n, name, points, ...DENOISERS[name] }];
+          }),
+        );
+        const top = Math.max(...models.flatMap((model) => highest(model)));
+        const titles = models.map((model) => ({
+          facet: model.n,
+          title: `${model.closeness.memorized.mean > 0.5 ? "Memorizing" : "Generalizing"}: N = ${count(model.n)}`,
+        }));
+        const axis = narrow ? "fy" : "fx";
+        const facet = { [axis]: "facet" };
+        const facetScale = { label: null, axis: null, domain: models.map(({ n }) => n), padding: narrow ? 0.2 : 0.08 };
+        return {
+          height: narrow ? 2 * HEIGHT : HEIGHT,
+          marginTop: 26,
+          marginBottom: 40,
+          marginLeft: 34,
+          marginRight: 6,
+          [axis]: facetScale,
+          x: { type: "log", label: null, domain: [Math.min(...sigmas), Math.max(...sigmas)], ticks: [0.1, 1, 10], tickFormat: significant, tickSize: 4 },
+          y: { domain: [0, top], label: null, ticks: 4, tickSize: 0 },
+          marks: [
+            ruleY([0], { stroke: "var(--muted)" }),
+            ruleX([MIDDLE], { stroke: "var(--line)" }),
+            text(titles, { ...facet, text: "title", frameAnchor: "top-left", dy: -20, dx: 2, className: "chart-title" }),
+            text(titles, {
+              ...facet,
+              text: () => "noise level σ →",
+              frameAnchor: "bottom-right",
+              dy: 34,
+              fill: "var(--muted)",
+            }),
+            ...curves.flatMap(({ name, points, colour, dash, symbol, label }) => {
+              const rivals = curves.filter((other) => other.facet === points[0].facet && other.name !== name);
+              const { at, above } = labelPlace(points.map(({ value }) => value), rivals.map((other) => other.points.map(({ value }) => value)), (LABEL_ROOM / (HEIGHT - 66)) * top);
+              return [
+                line(points, { ...facet, x: "sigma", y: "value", stroke: colour, strokeWidth: 2, strokeDasharray: dash }),
+                dot(points, {
+                  ...facet,
+                  x: "sigma",
+                  y: "value",
+                  r: 3.5,
+                  symbol: /** @type {any} */ (symbol),
+                  fill: name === "gaussian" ? "var(--paper)" : colour,
+                  stroke: name === "gaussian" ? colour : "var(--paper)",
+                  strokeWidth: name === "gaussian" ? 2 : 1,
+                }),
+                text([points[at]], {
+                  ...facet,
+                  x: "sigma",
+                  y: "value",
+                  text: () => label,
+                  dy: above ? -12 : 13,
+                  stroke: "var(--paper)",
+                  fill: "var(--ink)",
+                  strokeWidth: 4,
+                }),
+              ];
+            }),
+          ],
+        };
+      },
+    }),
+  );
+}
+
+/** The largest difference in either split, so that the switch does not move the axis. @param {Bias} model */
+function highest(model) {
+  return OTHERS.flatMap((name) => {
+    const levels = differences(model, name);
+    return levels ? [...levels.heldOut, ...levels.train].map(({ mean }) => mean) : [];
+  });
+}

@@ -1,0 +1,446 @@
+/** Figure II.1: copies, distance and linearity against the number of training images, recorded and trained here. */
+import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
+import { axisSlider } from "../axis-slider.js";
+import { chart } from "../chart.js";
+import { DENOISERS } from "../denoisers.js";
+import { element } from "../dom.js";
+import { count, duration, fixed, percent, significant } from "../format.js";
+import { inFrames } from "../frames.js";
+import { drawGallery } from "../gallery.js";
+import { labelPlaces } from "../labels.js";
+import { provenance, ReportSource, reportFigure } from "../reports.js";
+import { runPanel } from "../run-panel.js";
+import { nearestStop } from "../run-slider.js";
+import { compare, curve, curves, levelOf, networks, sizes, spread, transitionSentence } from "../sweep.js";
+
+/**
+ * @typedef {import("../sweep.js").Sweep} Sweep
+ * @typedef {import("../sweep.js").SizeSpread} SizeSpread
+ * @typedef {import("../report.js").Point} Point
+ * @typedef {import("../report.js").Linearity} Linearity
+ *
+ * @typedef {object} View what the figure shows
+ * @property {Sweep} recorded
+ * @property {Sweep | undefined} live what is trained here, once there is something to see
+ * @property {Sweep} sweep the one of the two that the text is about
+ * @property {number} n one of the recorded sizes
+ * @property {number} sigma one of the recorded noise levels
+ *
+ * @typedef {object} Reference a line to compare with
+ * @property {string} label
+ * @property {string} colour
+ * @property {string} [dash]
+ * @property {(point: Point, level: number) => number} of
+ */
+
+/** Left and right of the charts; the sliders below them leave as much (linearity.css). */
+const [LEFT, RIGHT] = [44, 72];
+const [HEIGHT, TOP, BOTTOM] = [148, 26, 8];
+const frame = { height: HEIGHT, marginTop: TOP, marginBottom: BOTTOM, marginLeft: LEFT, marginRight: RIGHT };
+
+/** A noise level at which a denoiser that knows more than the covariance shows it. */
+const DETAIL_SIGMA = 0.27;
+
+const HELD_OUT = { label: "Held out", colour: "var(--d-data)", dash: "1 3" };
+
+/** @type {{name: "gl" | "memorized" | "linearity", heading: string, format: (value: number) => string, references: Reference[]}[]} */
+const PANELS = [
+  {
+    name: "gl",
+    heading: "GL score: distance to the nearest training image",
+    format: (value) => fixed(value, 3),
+    references: [
+      // By definition: a copy is at distance 0 from the training set, and D_M makes nothing else.
+      { ...DENOISERS.empirical, label: "Copies", of: () => 0 },
+      { ...HELD_OUT, of: ({ closenessHeldOut }) => closenessHeldOut.gl.mean },
+      { ...DENOISERS.gaussian, of: ({ closenessGaussian }) => closenessGaussian.gl.mean },
+    ],
+  },
+  {
+    name: "memorized",
+    heading: "Copies among the samples",
+    format: percent,
+    references: [{ ...DENOISERS.gaussian, of: ({ closenessGaussian }) => closenessGaussian.memorized.mean }],
+  },
+  {
+    name: "linearity",
+    heading: "Linearity",
+    format: (value) => fixed(value, 3),
+    references: [
+      { ...DENOISERS.gaussian, of: ({ linearityGaussian }, level) => linearityGaussian[level].cosine.mean },
+      { ...DENOISERS.empirical, of: ({ linearityEmpirical }, level) => linearityEmpirical[level].cosine.mean },
+    ],
+  },
+];
+
+/**
+ * @param {HTMLElement} root
+ * @param {import("../figure.js").Page} page
+ */
+export function transitionFigure(root, page) {
+  const { store } = page;
+  /** @type {Sweep | undefined} */
+  let recorded;
+  /** @type {Sweep | undefined} */
+  let live;
+
+  /** @returns {View | undefined} */
+  const view = () => {
+    if (!recorded) return undefined;
+    const sweep = live ?? recorded;
+    const { "transition.n": n, "transition.sigma": sigma } = store.values;
+    return { recorded, live, sweep, n: nearestStop(sizes(recorded), n), sigma: nearestStop(recorded.sigmas, sigma) };
+  };
+  /** Draws what there is. @param {(view: View) => void} draw */
+  const withView = (draw) => () => {
+    const now = view();
+    if (now) draw(now);
+  };
+
+  /** @param {number} x */
+  const pickSize = (x) => recorded && store.set({ "transition.n": nearestStop(sizes(recorded), x) });
+  /** @param {number} x */
+  const pickSigma = (x) => recorded && store.set({ "transition.sigma": nearestStop(recorded.sigmas, x) });
+  const showSizes = axisSlider(element(root, "n"), store, "transition.n");
+  const showSigmas = axisSlider(element(root, "sigma"), store, "transition.sigma");
+  const redraw = inFrames([
+    withView((now) => {
+      drawPoint(root, page, now);
+      showSizes(
+        sizes(now.recorded).map((n) => ({ value: n, label: count(n), note: epochs(networks(now.recorded, n)[0].epochs) })),
+        now.n,
+      );
+      showSigmas(
+        now.recorded.sigmas.toSorted((a, b) => a - b).map((value) => ({ value, label: significant(value) })),
+        now.sigma,
+      );
+    }),
+    ...PANELS.map((panel) => withView(panelChart(element(root, panel.name), panel, pickSize))),
+    withView(levelsChart(element(root, "levels"), pickSigma)),
+    withView((now) => tell(page, now)),
+  ]);
+
+  const panel = runPanel(element(root, "panel"), page, {
+    experiment: "transition",
+    seed: "transition.seed",
+    settings() {
+      if (!recorded) throw { kind: "BadInput", message: "The recorded run is not there yet", hint: "Try again in a moment." };
+      const { "transition.run": run, "transition.seed": seed } = store.values;
+      const preset = /** @type {import("../report.js").Preset} */ (run.split("-")[0]);
+      // The recorded run once more, from one seed.
+      return { preset, data: recorded.data, config: { ...recorded.config, seeds: [seed] } };
+    },
+    about: () => (recorded ? plan(recorded) : ""),
+    onReport(report) {
+      live = report;
+      redraw();
+    },
+    summary: (report) =>
+      `${transitionSentence(report)} ${(recorded && compare(report, recorded, store.values["transition.sigma"])?.sentence) ?? ""}`,
+  });
+  store.subscribe(["transition.run"], panel.reset);
+  store.subscribe(["transition.n", "transition.sigma"], redraw);
+
+  /** @type {ReportSource<"transition">} */
+  const source = new ReportSource(store, ["transition.run"], (values) => `transition-${values["transition.run"]}`);
+  reportFigure(root, page, source, {
+    reads: [],
+    draw(report) {
+      recorded = report;
+      panel.draw();
+      redraw();
+    },
+  });
+}
+
+/** @param {number} value */
+const epochs = (value) => (value < 10 ? significant(value, 2) : count(Math.round(value)));
+
+/** What a run would train. @param {Sweep} sweep */
+function plan({ config, record, seconds }) {
+  const { sizes, train } = config;
+  const took = record ? ` With ${config.seeds.length} seeds it was recorded in ${duration(seconds)}.` : "";
+  return `Trains ${sizes.length} networks together, ${count(train.steps)} steps each, on your machine.${took}`;
+}
+
+/**
+ * What one network makes, and how it was trained.
+ * @param {HTMLElement} root
+ * @param {import("../figure.js").Page} page
+ * @param {View} view
+ */
+function drawPoint(root, page, { recorded, live, n }) {
+  const here = live && networks(live, n)[0];
+  const point = here ?? networks(recorded, n)[0];
+  drawGallery(root, recorded.shape, point.gallery);
+  page.live.set({
+    "transition.n": count(n),
+    "transition.epochs": epochs(point.epochs),
+    "transition.shown": `${here ? "trained here" : "recorded"}, seed ${point.seed}, step ${count(point.step)}`,
+  });
+}
+
+/**
+ * The sentences around the figure.
+ * @param {import("../figure.js").Page} page
+ * @param {View} view
+ */
+function tell({ live }, { sweep, sigma }) {
+  const { gl, memorized, linearity } = curves(sweep, sigma);
+  const [level, detail] = [levelOf(sweep, sigma), levelOf(sweep, DETAIL_SIGMA)];
+  const last = gl.length - 1;
+  /** @param {(point: Point) => number} number */
+  const ends = (number) => {
+    const values = curve(sweep, number);
+    return [values[0].mean, values[last].mean];
+  };
+  const cosine = ends(({ cosineGaussian }) => cosineGaussian.mean);
+  const times = ends((point) => point.epochs);
+  const [, empirical] = ends(({ linearityEmpirical }) => linearityEmpirical[level].cosine.mean);
+  const [, gaussian] = ends(({ linearityGaussian }) => linearityGaussian[level].cosine.mean);
+  const [, error] = ends(({ errorHeldOut }) => errorHeldOut[detail].mean);
+  const [, errorGaussian] = ends((point) => point.errorGaussian[detail].mean);
+  live.set({
+    "transition.first": count(gl[0].n),
+    "transition.last": count(gl[last].n),
+    "transition.memorized.first": percent(memorized[0].mean),
+    "transition.memorized.last": percent(memorized[last].mean),
+    "transition.linearity.first": fixed(linearity[0].mean),
+    "transition.linearity.last": fixed(linearity[last].mean, 3),
+    "transition.linearityEmpirical.last": fixed(empirical),
+    "transition.linearityGaussian.last": fixed(gaussian, 3),
+    "transition.cosine.first": fixed(cosine[0]),
+    "transition.cosine.last": fixed(cosine[1]),
+    "transition.epochs.first": epochs(times[0]),
+    "transition.epochs.last": epochs(times[1]),
+    "transition.error.trained": fixed(error, 3),
+    "transition.error.gaussian": fixed(errorGaussian, 3),
+    "transition.error.sigma": significant(sweep.sigmas[detail]),
+    "transition.age":
+      error < errorGaussian
+        ? "So it has learnt more than the mean and the covariance, and yet its samples resemble the Gaussian’s."
+        : "So this one has only just come to what the mean and the covariance tell; the U-Net above has gone further.",
+    "transition.sigma": significant(sigma),
+    "transition.seeds": count(networks(sweep, gl[0].n).length),
+    "transition.networks": describe(sweep),
+    "transition.sentence": transitionSentence(sweep),
+    "transition.provenance": provenance(sweep),
+  });
+  /** A run that is under way has tested nothing yet. @param {boolean} holds */
+  const tested = (holds) => (sweep.final ? holds : undefined);
+  live.claim("transition.copies", tested(memorized[0].mean >= 0.3 && memorized[last].mean <= 0.03));
+  live.claim("transition.linear", tested(linearity[last].mean - linearity[0].mean >= 0.05));
+  live.claim("transition.between", tested(gaussian - linearity[last].mean <= 0.03 && linearity[last].mean - empirical >= 0.05));
+  live.claim("transition.alike", tested(cosine[1] >= 0.9 && cosine[1] - cosine[0] >= 0.1));
+}
+
+/** What was trained, in a few words. @param {Sweep} sweep */
+function describe({ config, data, shape }) {
+  const { architecture, steps } = config.train;
+  const kind = architecture.kind === "mlp" ? `MLPs of width ${count(architecture.width)}` : "U-Nets";
+  return `${shape.height} × ${shape.width} ${data.set}: ${kind}, ${count(steps)} steps of ${count(config.train.batch)} images`;
+}
+
+/**
+ * One number against the size of the training set.
+ * @param {HTMLElement} root
+ * @param {typeof PANELS[number]} panel
+ * @param {(n: number) => void} pick
+ */
+function panelChart(root, { name, heading, format, references }, pick) {
+  /** What is trained here; a glance has few noise levels. @param {View} view */
+  const ownValues = ({ live, sigma }) =>
+    live && (name !== "linearity" || live.sigmas.includes(sigma)) ? curves(live, sigma)[name] : undefined;
+  /** @param {View} view */
+  const lines = ({ recorded, sigma }) => {
+    const level = levelOf(recorded, sigma);
+    return references.map((reference) => ({ ...reference, values: curve(recorded, (point) => reference.of(point, level)) }));
+  };
+  return chart(
+    root,
+    /** @type {import("../chart.js").ChartSpec<View>} */ ({
+      label({ sweep, sigma }) {
+        const values = curves(sweep, sigma)[name];
+        const last = values[values.length - 1];
+        return `${heading}: from ${format(values[0].mean)} at N = ${count(values[0].n)} to ${format(last.mean)} at N = ${count(last.n)}`;
+      },
+      columns: ["Training images", "Epochs", "Trained", "lowest", "highest", ...references.map(({ label }) => label), "Trained here"],
+      rows(view) {
+        const { recorded, sigma } = view;
+        const own = ownValues(view);
+        const others = lines(view);
+        return curves(recorded, sigma)[name].map(({ n, mean, low, high }, i) => {
+          const here = own?.find((value) => value.n === n);
+          return [
+            count(n),
+            epochs(networks(recorded, n)[0].epochs),
+            ...[mean, low, high, ...others.map(({ values }) => values[i].mean)].map(format),
+            here ? format(here.mean) : "–",
+          ];
+        });
+      },
+      pick,
+      options(view) {
+        const { recorded, n, sigma } = view;
+        const values = curves(recorded, sigma)[name];
+        const own = ownValues(view);
+        const others = lines(view);
+        const all = [...values, ...(own ?? []), ...others.flatMap((other) => other.values)];
+        // The linearity is never far from 1, and its scale begins where its lowest value is.
+        const floor = name === "linearity" ? Math.floor(10 * Math.min(...all.map(({ low }) => low), 0.9)) / 10 : 0;
+        const domain = /** @type {const} */ ([floor, 1]);
+        const ticks = [floor, (floor + 1) / 2, 1];
+        const ends = [
+          ...others.map(({ label, values: list }) => ({ label, value: list[list.length - 1].mean })),
+          { label: own ? "Recorded" : DENOISERS.trained.label, value: values[values.length - 1].mean },
+          ...(own ? [{ label: "Here", value: own[own.length - 1].mean }] : []),
+        ];
+        const places = labelPlaces(
+          ends.map(({ value }) => value),
+          domain,
+          HEIGHT - TOP - BOTTOM,
+        );
+        const { colour } = DENOISERS.trained;
+        return {
+          ...frame,
+          x: { type: "log", domain: [values[0].n, values[values.length - 1].n], axis: null },
+          y: { domain, axis: null },
+          marks: [
+            ...axis(ticks, (y) => (name === "memorized" ? percent(y) : significant(y))),
+            title(name === "linearity" ? `${heading} at σ = ${significant(sigma)}` : heading),
+            ruleX([n], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
+            ...others.map(({ values: list, colour: stroke, dash }) =>
+              line(list, { x: "n", y: "mean", stroke, strokeWidth: 1.5, strokeDasharray: dash }),
+            ),
+            ...series(values, n, { colour, faint: Boolean(own) }),
+            ...(own ? series(own, n, { colour, faint: false }) : []),
+            text(ends, { x: () => values[values.length - 1].n, y: (_, i) => places[i], text: "label", textAnchor: "start", dx: 10 }),
+          ],
+        };
+      },
+    }),
+  );
+}
+
+/**
+ * A value axis: a line across the chart for each tick.
+ * @param {number[]} ticks
+ * @param {(value: number) => string} format
+ */
+const axis = (ticks, format) => [
+  ruleY(ticks, { stroke: "var(--line)" }),
+  text(ticks, { y: (y) => y, text: format, frameAnchor: "left", textAnchor: "end", dx: -12, fill: "var(--muted)" }),
+];
+
+/** @param {string} heading */
+const title = (heading) =>
+  text([heading], { text: (words) => words, frameAnchor: "top-left", dx: -LEFT, dy: 4 - TOP, className: "chart-title" });
+
+/**
+ * A curve with its bars and points, the chosen one large.
+ * @param {SizeSpread[]} values
+ * @param {number} n
+ * @param {{colour: string, faint: boolean}} style
+ */
+function series(values, n, { colour, faint }) {
+  const at = { x: "n", y: "mean" };
+  const strokeOpacity = faint ? 0.4 : 1;
+  return [
+    ruleX(values, { x: "n", y1: "low", y2: "high", stroke: colour, strokeWidth: 1.5, strokeOpacity }),
+    line(values, { ...at, stroke: colour, strokeWidth: faint ? 1.5 : 2.25, strokeOpacity }),
+    dot(values, { ...at, symbol: "square", r: 3, fill: faint ? "var(--paper)" : colour, stroke: colour, strokeOpacity }),
+    ...(faint
+      ? []
+      : [
+          dot(
+            values.filter((value) => value.n === n),
+            { ...at, symbol: "square", r: 5.5, fill: colour, stroke: "var(--paper)", strokeWidth: 1.5 },
+          ),
+        ]),
+  ];
+}
+
+/**
+ * The linearity of the chosen networks at every noise level.
+ * @param {HTMLElement} root
+ * @param {(sigma: number) => void} pick
+ */
+function levelsChart(root, pick) {
+  /**
+   * @param {Sweep} sweep
+   * @param {number} n
+   * @param {(point: Point) => Linearity[]} of
+   */
+  const levels = (sweep, n, of) =>
+    sweep.sigmas
+      .map((sigma, level) => ({ sigma, ...spread(networks(sweep, n).map((point) => of(point)[level].cosine.mean)) }))
+      .sort((a, b) => a.sigma - b.sigma);
+  /** @param {View} view */
+  const lines = ({ recorded, live, n }) => {
+    const own = live && networks(live, n).length > 0;
+    return [
+      { ...DENOISERS.empirical, faint: false, values: levels(recorded, n, (point) => point.linearityEmpirical) },
+      { ...DENOISERS.gaussian, faint: false, values: levels(recorded, n, (point) => point.linearityGaussian) },
+      {
+        ...DENOISERS.trained,
+        ...(own ? { label: "Recorded" } : {}),
+        faint: own,
+        values: levels(recorded, n, (point) => point.linearity),
+      },
+      ...(own ? [{ ...DENOISERS.trained, label: "Here", faint: false, values: levels(live, n, (point) => point.linearity) }] : []),
+    ];
+  };
+  return chart(
+    root,
+    /** @type {import("../chart.js").ChartSpec<View>} */ ({
+      label(view) {
+        const lowest = lines(view).map(({ label, values }) => `${label} ${fixed(Math.min(...values.map(({ mean }) => mean)))}`);
+        return `Linearity over the noise level at N = ${count(view.n)}; lowest: ${lowest.join(", ")}`;
+      },
+      columns: ["σ", "Empirical", "Gaussian", "Trained", "lowest", "highest", "Trained here"],
+      rows(view) {
+        const [empirical, gaussian, trained, own] = lines(view).map(({ values }) => values);
+        return trained.map(({ sigma, mean, low, high }, i) => [
+          significant(sigma),
+          ...[empirical[i].mean, gaussian[i].mean, mean, low, high].map((value) => fixed(value, 3)),
+          fixed(own?.find((value) => value.sigma === sigma)?.mean ?? NaN, 3),
+        ]);
+      },
+      pick,
+      options(view) {
+        const all = lines(view);
+        const lowest = Math.min(0.9, ...all.flatMap(({ values }) => values.map(({ low }) => low)));
+        const domain = /** @type {const} */ ([Math.floor(10 * lowest) / 10, 1]);
+        const ends = all.map(({ label, values }) => ({ label, ...values[values.length - 1] }));
+        const places = labelPlaces(
+          ends.map(({ mean }) => mean),
+          domain,
+          HEIGHT - TOP - BOTTOM,
+        );
+        const sigmas = view.recorded.sigmas;
+        return {
+          ...frame,
+          x: { type: "log", domain: [Math.min(...sigmas), Math.max(...sigmas)], axis: null },
+          y: { domain, axis: null },
+          marks: [
+            ...axis([...domain], String),
+            title("Linearity over the noise level σ"),
+            ruleX([view.sigma], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
+            ...all.flatMap(({ values, colour, dash, faint }) => {
+              const strokeOpacity = faint ? 0.4 : 1;
+              return [
+                ruleX(values, { x: "sigma", y1: "low", y2: "high", stroke: colour, strokeWidth: 1.5, strokeOpacity }),
+                line(values, { x: "sigma", y: "mean", stroke: colour, strokeWidth: 2, strokeDasharray: dash, strokeOpacity }),
+                dot(
+                  values.filter(({ sigma }) => sigma === view.sigma),
+                  { x: "sigma", y: "mean", symbol: "square", r: 4, fill: colour, stroke: "var(--paper)", fillOpacity: strokeOpacity },
+                ),
+              ];
+            }),
+            text(ends, { x: "sigma", y: (_, i) => places[i], text: "label", textAnchor: "start", dx: 8 }),
+          ],
+        };
+      },
+    }),
+  );
+}

@@ -1,0 +1,145 @@
+/** Figure III.4: gradient descent on a linear denoiser, as it happens and as Theorem 1 says. */
+import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
+import { chart } from "../chart.js";
+import { canvas, element } from "../dom.js";
+import { liveFigure } from "../figure.js";
+import { count, percent, significant } from "../format.js";
+import { drawGrid, pictureCount } from "../images.js";
+import { nearestStop, runSlider } from "../run-slider.js";
+
+/**
+ * @typedef {import("../engine/protocol.js").WienerResult} WienerResult
+ * @typedef {WienerResult & {at: number}} Shown with the index of the moment chosen
+ */
+
+/** Enough for every axis to arrive at the noise levels that are offered. */
+const STEPS = 16_384;
+const HEIGHT = 300;
+/** The heights at which curves are labelled, one below the other, so that close ones do not collide. */
+const LABELS = [0.85, 0.7, 0.55, 0.4, 0.25];
+/** Errors above this are off the chart: the descent diverges. */
+const TOP = 1.25;
+
+/**
+ * @param {HTMLElement} root
+ * @param {import("../figure.js").Page} page
+ */
+export function wienerFigure(root, page) {
+  const { store, live } = page;
+  const showSteps = runSlider(element(root, "descent-step"), store, "bias.descentTime");
+  const drawErrors = errorsChart(element(root, "descent-errors"));
+  /** @type {WienerResult | undefined} */
+  let latest;
+
+  const drawStep = () => {
+    if (!latest) return;
+    const steps = [...latest.steps];
+    const step = nearestStop(steps, store.values["bias.descentTime"]);
+    const at = steps.indexOf(step);
+    showSteps(steps, step);
+    drawErrors({ ...latest, at });
+    drawGrid(canvas(root, "descent-rows"), latest.rows[at], pictureCount(latest.rows[at]));
+    drawGrid(canvas(root, "descent-goal"), latest.goal, pictureCount(latest.goal));
+    live.set({ "wiener.step": count(step), "wiener.distance": percent(latest.distance.measured[at]) });
+  };
+  store.subscribe(["bias.descentTime"], drawStep);
+
+  liveFigure(root, page, {
+    reads: ["bias.descentN", "bias.descentSigma", "bias.descentRate"],
+    compute: (values, lane) =>
+      lane.call("wiener", {
+        n: values["bias.descentN"],
+        sigma: values["bias.descentSigma"],
+        rate: values["bias.descentRate"],
+        steps: STEPS,
+      }),
+    draw(result) {
+      latest = result;
+      drawStep();
+      const { distance, steps } = result;
+      const last = distance.measured[steps.length - 1];
+      const apart = distance.measured.map((value, i) => Math.abs(value - distance.theory[i]) / Math.max(1, value));
+      live.set({
+        "wiener.rate": significant(result.rate),
+        "wiener.limit": significant(result.limit),
+        "wiener.last": count(steps[steps.length - 1]),
+        "wiener.end": last < 1e-6 ? "less than a millionth" : last > 10 ? "far more than it began with" : percent(last),
+        "wiener.apart": significant(Math.max(...apart), 2),
+      });
+      live.claim("wiener.converges", last < 0.01);
+      live.announce(`Gradient descent: after ${count(steps[steps.length - 1])} steps the distance to the Wiener filter is ${significant(last)}.`);
+    },
+  });
+}
+
+/** @param {HTMLElement} root */
+function errorsChart(root) {
+  return chart(
+    root,
+    /** @type {import("../chart.js").ChartSpec<Shown>} */ ({
+      label: ({ steps, distance, directions, at }) =>
+        `Distance to the Wiener filter over ${count(steps[steps.length - 1])} steps of gradient descent: ` +
+        `${significant(distance.measured[at])} after ${count(steps[at])}; along axis ${directions[0].axis} ` +
+        `${significant(directions[0].error.measured[at])}, along axis ${directions[directions.length - 1].axis} ` +
+        significant(directions[directions.length - 1].error.measured[at]),
+      columns: ["Axis", "Variance", "Step", "Measured", "Theory"],
+      rows: ({ steps, distance, directions }) =>
+        [{ axis: "all", variance: NaN, error: distance }, ...directions].flatMap(({ axis, variance, error }) =>
+          Array.from(steps, (step, i) => [
+            axis,
+            significant(variance),
+            count(step),
+            significant(error.measured[i]),
+            significant(error.theory[i]),
+          ]),
+        ),
+      options({ steps, directions, at }) {
+        const curves = directions.map(({ axis, error }) => ({
+          axis,
+          points: Array.from(steps, (step, i) => ({ step, measured: error.measured[i], theory: error.theory[i] })).filter(
+            ({ measured, theory }) => measured <= TOP && theory <= TOP,
+          ),
+        }));
+        const last = steps[steps.length - 1];
+        return {
+          height: HEIGHT,
+          marginTop: 24,
+          marginBottom: 40,
+          marginLeft: 34,
+          marginRight: 10,
+          x: {
+            type: "log",
+            label: null,
+            domain: [1, last],
+            ticks: [1, 10, 100, 1000, 10_000].filter((ten) => ten <= last),
+            tickFormat: count,
+            tickSize: 4,
+          },
+          y: { domain: [0, TOP], label: null, ticks: [0, 0.5, 1], tickSize: 0 },
+          marks: [
+            ruleY([0], { stroke: "var(--muted)" }),
+            ruleY([1], { stroke: "var(--line)" }),
+            ruleX([steps[at]], { stroke: "var(--line)" }),
+            text(["What is missing along each principal axis"], {
+              text: (label) => label,
+              frameAnchor: "top-left",
+              dx: -34,
+              dy: -20,
+              className: "chart-title",
+            }),
+            text(["steps of gradient descent →"], { text: (label) => label, frameAnchor: "bottom-right", dy: 34, fill: "var(--muted)" }),
+            ...curves.flatMap(({ axis, points }, i) => {
+              const label = points.find(({ theory }) => theory < LABELS[i % LABELS.length]) ?? points[points.length - 1];
+              return [
+                line(points, { x: "step", y: "theory", stroke: "var(--muted)" }),
+                dot(points, { x: "step", y: "measured", r: 3, symbol: "diamond2", fill: "var(--d-l)" }),
+                dot(points.filter(({ step }) => step === steps[at]), { x: "step", y: "measured", r: 6, symbol: "diamond2", fill: "var(--d-l)", stroke: "var(--paper)", strokeWidth: 2 }),
+                text(label ? [label] : [], { x: "step", y: "theory", text: () => `axis ${axis}`, dx: 9, dy: -4, textAnchor: "start", stroke: "var(--paper)", strokeWidth: 4, fill: "var(--ink)" }),
+              ];
+            }),
+          ],
+        };
+      },
+    }),
+  );
+}

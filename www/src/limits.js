@@ -1,0 +1,186 @@
+/** "What does not reproduce here": its numbers, taken from the recorded runs when the section comes near. */
+import { element, make } from "./dom.js";
+import { toFailure } from "./engine/protocol.js";
+import { NEAR, showFailure } from "./figure.js";
+import { count, fixed, percent, significant } from "./format.js";
+import { nearestStop } from "./run-slider.js";
+import { loadRun } from "./runs.js";
+import { levelOf, networks, sizes } from "./sweep.js";
+
+/**
+ * @typedef {import("./report.js").Point} Point
+ * @typedef {import("./report.js").Report<"transition">} Sweep
+ * @typedef {import("./report.js").Report<"gaussian-bias">} BiasReport
+ */
+
+/** Data sets in the order of how Gaussian they are, with their names in a sentence. */
+const SETS = { faces: "Faces", patches: "Patches of photographs", fashion: "Fashion-MNIST", mnist: "MNIST" };
+/** Sizes at which the data sets are compared: on either side of the transition. */
+const FEW = 32;
+const MANY = 1024;
+/** A noise level at which a denoiser that knows more than the covariance shows it. */
+const DETAIL_SIGMA = 0.27;
+/** The level of the linearity in the table. */
+const LINEARITY_SIGMA = 1;
+/** A denoiser is better than another when its error is at most this share of the other's. */
+const BETTER = 0.97;
+
+/**
+ * @param {HTMLElement} root
+ * @param {import("./figure.js").Page} page
+ */
+export function limitsSection(root, page) {
+  const errors = element(root, "limits-error");
+  const fill = async () => {
+    errors.hidden = true;
+    const names = Object.keys(SETS);
+    const [faithful, bias, ...sweeps] = await Promise.all(
+      ["transition-faithful-faces", "gaussian-bias-main-faces", ...names.map((name) => `transition-main-${name}`)].map(loadRun),
+    );
+    const bySet = Object.fromEntries(names.map((name, i) => [name, sweeps[i]]));
+    tellOfNetworks(page.live, faithful, bySet.faces);
+    tellOfLinear(page.live, bias);
+    tellOfSets(page.live, element(root, "sets"), bySet);
+    root.setAttribute("data-ready", "");
+  };
+  const attempt = () => void fill().catch((thrown) => showFailure(errors, toFailure(thrown), attempt));
+  const near = new IntersectionObserver(
+    ([entry]) => {
+      if (!entry.isIntersecting) return;
+      near.disconnect();
+      attempt();
+    },
+    { rootMargin: NEAR },
+  );
+  near.observe(root);
+}
+
+/**
+ * @param {import("./live.js").LiveText} live
+ * @param {Sweep} faithful
+ * @param {Sweep} main
+ */
+function tellOfNetworks(live, faithful, main) {
+  const detail = levelOf(main, DETAIL_SIGMA);
+  const [last, lastFaithful] = [main, faithful].map((sweep) => largest(sweep));
+  const early = errors(last, detail);
+  const better = errors(lastFaithful, levelOf(faithful, DETAIL_SIGMA));
+  live.set({
+    "limits.early.sigma": significant(main.sigmas[detail]),
+    "limits.early.n": count(last[0].n),
+    "limits.early.trained": fixed(early.trained, 3),
+    "limits.early.gaussian": fixed(early.gaussian, 3),
+    "limits.better.trained": fixed(better.trained, 3),
+    "limits.better.gaussian": fixed(better.gaussian, 3),
+    "limits.better.cosine": fixed(mean(lastFaithful, ({ cosineGaussian }) => cosineGaussian.mean)),
+  });
+  live.claim("limits.early", early.trained > BETTER * early.gaussian);
+  live.claim("limits.better", better.trained <= BETTER * better.gaussian);
+
+  const few = networks(main, nearestStop(sizes(main), FEW));
+  const copies = mean(few, ({ closeness }) => closeness.memorized.mean);
+  const cosine = mean(few, ({ cosineEmpirical }) => cosineEmpirical.mean);
+  live.set({
+    "limits.copies.n": count(few[0].n),
+    "limits.copies.memorized": percent(copies),
+    "limits.copies.cosine": fixed(cosine),
+    "limits.epochs.few.n": count(few[0].n),
+    "limits.epochs.few": count(Math.round(few[0].epochs)),
+    "limits.epochs.many.n": count(last[0].n),
+    "limits.epochs.many": count(Math.round(last[0].epochs)),
+  });
+  live.claim("limits.empirical", copies >= 0.5 && cosine < 0.9);
+
+  // The two ends: the lowest noise level for the floor, the smallest set, whose mean is furthest from that of all images.
+  const lowest = main.sigmas.indexOf(Math.min(...main.sigmas));
+  /** @param {Point[]} points */
+  const difference = (points) => mean(points, ({ differenceGaussian }) => differenceGaussian.heldOut[lowest].mean);
+  const dimensions = main.shape.height * main.shape.width * main.shape.channels;
+  live.set({
+    "limits.floor.sigma": significant(main.sigmas[lowest]),
+    "limits.floor.few": fixed(difference(few), 3),
+    "limits.floor.few.n": count(few[0].n),
+    "limits.floor.many": fixed(difference(last), 3),
+    "limits.floor.many.n": count(last[0].n),
+    "limits.floor.dimensions": count(dimensions),
+  });
+  live.claim("limits.floor", few[0].n < dimensions && last[0].n >= dimensions && difference(few) > 2 * difference(last));
+
+  const first = networks(main, sizes(main)[0]);
+  /** @param {number} level */
+  const nmse = (level) => mean(first, ({ linearityGaussian }) => linearityGaussian[level].nmse.mean);
+  const level = main.sigmas.map((_, i) => i).reduce((best, i) => (nmse(i) > nmse(best) ? i : best));
+  /** @param {"linearity" | "linearityGaussian"} whose @param {keyof import("./report.js").Linearity} score */
+  const at = (whose, score) => mean(first, (point) => point[whose][level][score].mean);
+  live.set({
+    "limits.affine.n": count(first[0].n),
+    "limits.affine.sigma": significant(main.sigmas[level]),
+    "limits.affine.nmse": fixed(nmse(level), 3),
+    "limits.affine.corrected": fixed(at("linearityGaussian", "correctedNmse"), 3),
+    "limits.affine.cosine": fixed(at("linearityGaussian", "cosine"), 3),
+    "limits.affine.correctedCosine": fixed(at("linearityGaussian", "correctedCosine"), 3),
+    "limits.affine.network": fixed(at("linearity", "correctedNmse"), 3),
+  });
+  live.claim("limits.affine", nmse(level) > 0.02 && at("linearityGaussian", "correctedNmse") < 0.01);
+}
+
+/**
+ * @param {import("./live.js").LiveText} live
+ * @param {BiasReport} report
+ */
+function tellOfLinear(live, { findings }) {
+  const [few, many] = [findings[0], findings[findings.length - 1]];
+  const identity = few.cosineLinearGaussian?.mean ?? NaN;
+  live.set({
+    "limits.few": count(few.n),
+    "limits.many": count(many.n),
+    "limits.identity.few": fixed(identity, 3),
+    "limits.linear.few": fixed(few.cosineLinear?.mean ?? NaN),
+    "limits.linear.many": fixed(many.cosineLinear?.mean ?? NaN),
+  });
+  live.claim("limits.identity", Number.isFinite(identity) ? identity > 0.95 : undefined);
+}
+
+/**
+ * @param {import("./live.js").LiveText} live
+ * @param {HTMLElement} body
+ * @param {Record<string, Sweep>} sweeps
+ */
+function tellOfSets(live, body, sweeps) {
+  const level = levelOf(sweeps.faces, LINEARITY_SIGMA);
+  /** @param {string} name @param {number} n */
+  const of = (name, n) => networks(sweeps[name], nearestStop(sizes(sweeps[name]), n));
+  /** @param {string} name */
+  const cosine = (name) => mean(of(name, MANY), ({ cosineGaussian }) => cosineGaussian.mean);
+  body.replaceChildren(
+    ...Object.entries(SETS).map(([name, label]) => {
+      const numbers = [
+        percent(mean(of(name, FEW), ({ closeness }) => closeness.memorized.mean)),
+        percent(mean(of(name, MANY), ({ closeness }) => closeness.memorized.mean)),
+        fixed(mean(of(name, MANY), ({ linearity }) => linearity[levelOf(sweeps[name], LINEARITY_SIGMA)].cosine.mean)),
+        fixed(cosine(name)),
+      ];
+      return make("tr", {}, make("th", { scope: "row" }, label), ...numbers.map((text) => make("td", {}, text)));
+    }),
+  );
+  live.set({
+    "limits.sets.few": count(of("faces", FEW)[0].n),
+    "limits.sets.many": count(of("faces", MANY)[0].n),
+    "limits.sets.sigma": significant(sweeps.faces.sigmas[level]),
+    "limits.mnist.cosine": fixed(cosine("mnist")),
+    "limits.faces.cosine": fixed(cosine("faces")),
+  });
+  live.claim("limits.mnist", cosine("mnist") < cosine("faces") - 0.02);
+}
+
+/** The networks of the largest size. @param {Sweep} sweep */
+const largest = (sweep) => networks(sweep, /** @type {number} */ (sizes(sweep).at(-1)));
+
+/** Errors on held-out images. @param {Point[]} points @param {number} level */
+const errors = (points, level) => ({
+  trained: mean(points, ({ errorHeldOut }) => errorHeldOut[level].mean),
+  gaussian: mean(points, ({ errorGaussian }) => errorGaussian[level].mean),
+});
+
+/** The mean over seeds. @param {Point[]} points @param {(point: Point) => number} number */
+const mean = (points, number) => points.reduce((sum, point) => sum + number(point), 0) / points.length;

@@ -1,0 +1,63 @@
+/**
+ * The networks of the emergence experiment as points of a plane: width × training time, for each size of training set.
+ *
+ * @typedef {import("./report.js").Sitting} Sitting
+ * @typedef {import("./report.js").Report<"emergence">} EmergenceReport
+ */
+import { nearestStop } from "./run-slider.js";
+
+/** Hidden units or channels. @param {Sitting} sitting */
+export const widthOf = ({ architecture }) => Number(architecture.width);
+
+/** The different numbers, from small to large. @param {number[]} values */
+const distinct = (values) => [...new Set(values)].sort((a, b) => a - b);
+
+/**
+ * Every network that was looked at, at every moment. One width may be in both lists, with different learning rates; then
+ * the list over time has more to show.
+ * @param {EmergenceReport} report
+ */
+export function plane({ findings: { overTime, overWidth } }) {
+  const long = new Set(overTime.map(widthOf));
+  return [...overTime, ...overWidth.filter((sitting) => !long.has(widthOf(sitting)))];
+}
+
+/**
+ * What is to be seen from a place in the plane: the values that each slider can take there, and the network itself. The
+ * size is chosen first, then the width, then the moment, because not every network was looked at at every moment.
+ * @param {Sitting[]} sittings
+ * @param {{n: number, width: number, step: number}} wish
+ */
+export function standAt(sittings, wish) {
+  const sizes = distinct(sittings.map(({ n }) => n));
+  const n = nearestStop(sizes, wish.n);
+  const ofSize = sittings.filter((sitting) => sitting.n === n);
+  const widths = distinct(ofSize.map(widthOf));
+  const width = nearestStop(widths, wish.width);
+  const overTime = ofSize.filter((sitting) => widthOf(sitting) === width).sort((a, b) => a.step - b.step);
+  const steps = overTime.map(({ step }) => step);
+  const step = nearestStop(steps, wish.step);
+  const sitting = overTime[steps.indexOf(step)];
+  return { sizes, n, widths, width, overTime, steps, step, sitting };
+}
+
+/**
+ * The networks of one size that were trained for longest, by width: they differ in nothing else.
+ * @param {EmergenceReport} report
+ * @param {number} n
+ */
+export function atTheEnd({ findings: { overWidth } }, n) {
+  const ofSize = overWidth.filter((sitting) => sitting.n === n);
+  const last = Math.max(...ofSize.map(({ step }) => step));
+  return ofSize.filter(({ step }) => step === last).sort((a, b) => widthOf(a) - widthOf(b));
+}
+
+/**
+ * The first checkpoint at which half of the samples were copies.
+ * @param {Sitting[]} sittings
+ * @param {number} n
+ */
+export function onset(sittings, n) {
+  const steps = sittings.filter((s) => s.n === n && s.closeness.memorized.mean >= 0.5).map(({ step }) => step);
+  return steps.length > 0 ? Math.min(...steps) : undefined;
+}

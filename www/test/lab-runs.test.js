@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { describe, labOptions, presetValues } from "../src/lab-runs.js";
+import { defaults } from "../src/parameters.js";
+
+test("untouched knobs are the preset", () => {
+  assert.deepEqual(labOptions(defaults()), {
+    experiment: "transition",
+    preset: "quick",
+    seed: 1,
+    data: { set: "faces", size: 12, seed: 0, count: 4596, heldOut: 500 },
+  });
+});
+
+test("only what was changed goes into the configuration", () => {
+  const options = labOptions({
+    ...defaults(),
+    "lab.sizes": "256 16",
+    "lab.steps": "500",
+    "lab.rate": "2e-3",
+    "lab.width": "96",
+    "lab.sampler": "6",
+    "lab.seeds": "2",
+    "lab.seed": 7,
+  });
+  assert.deepEqual(options.config, {
+    sizes: [16, 256],
+    seeds: [7, 8],
+    train: { steps: 500, rate: 0.002, architecture: { width: 96 } },
+    look: { samplerSteps: 6 },
+  });
+  assert.equal(options.data.count, 756);
+});
+
+test("a network of another kind than the preset's comes whole", () => {
+  const unet = labOptions({ ...defaults(), "lab.network": "unet", "lab.depth": "3" });
+  assert.deepEqual(unet.config.train.architecture, {
+    kind: "unet",
+    width: 16,
+    levels: 3,
+    norm: "none",
+    shape: { height: 16, width: 16, channels: 1 },
+  });
+  const mlp = labOptions({ ...defaults(), "lab.preset": "faithful", "lab.network": "mlp", "lab.data": "mnist" });
+  assert.deepEqual(mlp.config.train.architecture, { kind: "mlp", width: 192, depth: 2 });
+  assert.equal(mlp.data.size, 14);
+  assert.equal(labOptions({ ...defaults(), "lab.network": "mlp" }).config, undefined);
+});
+
+test("the reader's own images go by their name and size", () => {
+  const { data } = labOptions({ ...defaults(), "lab.data": "own" }, { name: "cats.zip", size: 28 });
+  assert.equal(data.set, "cats.zip");
+  assert.equal(data.size, 28);
+});
+
+test("a run in words, before and after it is known in full", () => {
+  const options = labOptions({ ...defaults(), "lab.steps": "500" });
+  assert.deepEqual(describe(options), { title: "Transition, quick, faces 12 × 12", details: "seed 1 · train.steps 500" });
+  const train = { architecture: { kind: "mlp", width: 192, depth: 2 }, steps: 500, batch: 32, rate: 0.004 };
+  const config = { sizes: [16, 64], seeds: [1], train, look: { samplerSteps: 10, samples: 100 } };
+  assert.equal(describe(options, /** @type {any} */ ({ config })).details, "MLP 192 × 2 · 500 steps of 32 · rate 0.004 · seed 1");
+  assert.equal(presetValues(config).sizes, "16 64");
+  assert.equal(presetValues(config).depth, "2");
+});

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { defaults, fromSearch, toSearch } from "../src/parameters.js";
+import { compare, fromLink, headline, toLink } from "../src/permalink.js";
+
+/** @param {number} mean */
+const estimate = (mean) => ({ mean, standardError: 0, count: 64 });
+
+/**
+ * As much of a report as a link looks at.
+ * @param {[n: number, seed: number, gl: number][]} points
+ * @param {"cpu" | "gpu"} [engine]
+ * @returns {import("../src/report.js").Report}
+ */
+const report = (points, engine = "cpu") =>
+  /** @type {any} */ ({
+    experiment: "transition",
+    final: true,
+    engine,
+    findings: points.map(([n, seed, gl]) => ({
+      n,
+      seed,
+      closeness: { gl: estimate(gl), glSquared: estimate(0), memorized: estimate(1 - gl) },
+      cosineGaussian: estimate(gl / 2),
+    })),
+  });
+
+/** @type {import("../src/permalink.js").RunOptions} */
+const options = {
+  experiment: "transition",
+  preset: "quick",
+  seed: 7,
+  data: { set: "faces", size: 12, seed: 3, count: 5120, heldOut: 1024 },
+  config: { sizes: [16, 64], train: { rate: 4e-3, architecture: { kind: "mlp", width: 96 } } },
+};
+
+test("a run goes through a link and back", () => {
+  const link = toLink(options, report([[16, 7, 0.4]]));
+  const { values, problems } = fromSearch(toSearch({ ...defaults(), ...link }));
+  assert.deepEqual(problems, []);
+  const read = fromLink(values);
+  assert.deepEqual(read?.options, options);
+  assert.deepEqual(read?.expected?.numbers, [0.4, 0.6, 0.2]);
+});
+
+test("a run that is not done has a link without numbers", () => {
+  const link = toLink({ ...options, config: {} }, { ...report([[16, 7, 0.4]]), final: false });
+  assert.deepEqual(link, { run: "transition_quick_7_faces_12_3_5120_1024", "run.config": "", "run.expect": "" });
+  assert.equal(fromLink(link)?.expected, undefined);
+});
+
+test("a bad link falls back with a notice", () => {
+  for (const bad of ["run=cats", "run=transition_quick_1", "run.config=5", "run.expect=tpu_00000000"]) {
+    const { values, problems } = fromSearch(`?${bad}`);
+    assert.deepEqual(values, defaults(), bad);
+    assert.equal(problems.length, 1, bad);
+  }
+  assert.equal(fromLink({ ...toLink(options), "run.config": "{broken}" }), undefined);
+});
+
+test("headline numbers are averaged over seeds", () => {
+  const numbers = headline(report([[16, 1, 0.2], [16, 2, 0.4], [64, 1, 0.8]]));
+  assert.equal(numbers.length, 6);
+  assert.match(numbers[0].label, /N = 16, GL/);
+  assert.ok(Math.abs(numbers[0].value - 0.3) < 1e-12);
+});
+
+test("the same bits, about the same numbers, other numbers", () => {
+  const made = report([[16, 7, 0.4], [64, 7, 0.7]]);
+  const expected = /** @type {import("../src/permalink.js").Expected} */ (fromLink(toLink(options, made))?.expected);
+  assert.equal(compare(expected, made).verdict, "identical");
+  assert.equal(compare(expected, report([[16, 7, 0.4], [64, 7, 0.7]], "gpu")).verdict, "agrees");
+  const near = compare(expected, report([[16, 7, 0.42], [64, 7, 0.7]]));
+  assert.equal(near.verdict, "agrees");
+  assert.ok(Math.abs(near.largest - 0.02) < 1e-9);
+  assert.equal(compare(expected, report([[16, 7, 0.5], [64, 7, 0.7]])).verdict, "differs");
+  assert.equal(compare(expected, report([[16, 7, 0.4]])).verdict, "differs");
+});

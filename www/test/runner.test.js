@@ -1,0 +1,391 @@
+import assert from "node:assert/strict";
+import { beforeEach, mock, test } from "node:test";
+import { mergeReports, Runner } from "../src/engine/runner.js";
+
+/** @typedef {import("../src/engine/runner.js").Run} Run */
+/** @typedef {import("../src/storage.js").KeptRun} KeptRun */
+
+const SHARE_STEPS = 60;
+/** What a slice takes in truth, so that a run lasts long enough to be watched. */
+const SLICE_MS = 10;
+
+/** Milliseconds on the clock that the runner sees: there a slice takes what it was asked to take. */
+let now = 0;
+beforeEach(() => {
+  now = 0;
+  mock.method(performance, "now", () => now);
+});
+
+/** @type {import("../src/engine/protocol.js").RunOptions} */
+const OPTIONS = {
+  experiment: "transition",
+  preset: "quick",
+  data: { set: "faces", size: 16, seed: 0, count: 100, heldOut: 10 },
+  seed: 3,
+};
+
+/**
+ * A world in which a run trains two members, one to a share on the CPU; a snapshot is the steps that were done.
+ * @param {Partial<{choice: import("../src/engine/protocol.js").EngineChoice, cores: number, rates: {cpu?: number, gpu?: number}, delay: (worker: number) => number, fail: (worker: number, call: string, engine: string) => any}>} [options]
+ */
+function world({ choice = "cpu", cores = 4, rates = {}, delay = () => SLICE_MS, fail = () => undefined } = {}) {
+  /** @type {any[]} */
+  const workers = [];
+  /** @type {Map<string, KeptRun>} */
+  const kept = new Map();
+  const startWorker = () => {
+    const index = workers.length;
+    let engine = "";
+    /** @type {{members: number[], steps: number}[]} */
+    let runs = [];
+    /** @type {any} */
+    const worker = { calls: [], terminated: false, terminate: () => (worker.terminated = true) };
+    const reports = (/** @type {boolean} */ final) =>
+      runs.map(({ members, steps }) => ({
+        experiment: "transition",
+        engine,
+        final,
+        config: { sizes: members },
+        seconds: -1,
+        findings: members.map((n) => ({ n, step: steps, final })),
+      }));
+    /** @type {Record<string, (payload: any) => any>} */
+    const handlers = {
+      plan: ({ workers }) => ({
+        config: '{"sizes":[8,16]}',
+        shares: workers > 1 ? ['{"sizes":[8]}', '{"sizes":[16]}'] : ['{"sizes":[8,16]}'],
+      }),
+      async start(payload) {
+        engine = payload.engine;
+        runs = [];
+        for (const { config, snapshot } of payload.shares) {
+          runs.push({ members: JSON.parse(config).sizes, steps: snapshot ? Number(await snapshot.text()) : 0 });
+        }
+        return null;
+      },
+      advance({ milliseconds }) {
+        now += milliseconds;
+        return runs.map((run) => {
+          run.steps = Math.min(SHARE_STEPS, run.steps + 1);
+          const members = run.members.map(() => ({ loss: 1, gradientNorm: 1, status: "learning" }));
+          return { step: run.steps, total: SHARE_STEPS, secondsLeft: SHARE_STEPS - run.steps, training: { members } };
+        });
+      },
+      glance: () => reports(false),
+      report: () => reports(true),
+      snapshot: () => runs.map(({ steps }) => new Blob([String(steps)])),
+      weights: () => runs.map(({ members }) => [new Blob([members.join()])]),
+    };
+    worker.postMessage = async (/** @type {any} */ message) => {
+      if (message.kind !== "call") return;
+      worker.calls.push(message.call);
+      await new Promise((resolve) => setTimeout(resolve, message.call === "advance" ? delay(index) : 0));
+      const failure = fail(index, message.call, engine || message.payload.engine);
+      if (worker.terminated) return;
+      if (failure === "crash") return worker.onerror({ message: "out of memory" });
+      if (failure) return worker.onmessage({ data: { kind: "failed", id: message.id, error: failure } });
+      const result = await handlers[message.call](message.payload);
+      if (!worker.terminated) worker.onmessage({ data: { kind: "done", id: message.id, result } });
+    };
+    workers.push(worker);
+    return worker;
+  };
+  const storage = {
+    put: mock.fn(async (/** @type {KeptRun} */ run) => void kept.set(run.id, structuredClone(run))),
+    get: async (/** @type {string} */ id) => kept.get(id),
+    list: async () => [...kept.values()],
+    delete: async (/** @type {string} */ id) => void kept.delete(id),
+  };
+  const surroundings = {
+    startWorker,
+    base: "https://example.test/",
+    cores,
+    storage,
+    choice: () => choice,
+    measure: async () => rates,
+  };
+  return { workers, kept, storage, surroundings, runner: new Runner(surroundings) };
+}
+
+/**
+ * Until the run is as wanted.
+ * @param {Run} run
+ * @param {(run: Run) => boolean} wanted
+ */
+function until(run, wanted) {
+  return /** @type {Promise<void>} */ (
+    new Promise((resolve) => {
+      const look = () => wanted(run) && resolve();
+      run.addEventListener("change", look);
+      look();
+    })
+  );
+}
+
+/** How many slices a worker trained. @param {{calls: string[]}} worker */
+const slices = ({ calls }) => calls.filter((call) => call === "advance").length;
+const done = (/** @type {Run} */ run) => until(run, ({ state }) => ["done", "failed", "cancelled"].includes(state));
+const tick = () => new Promise((resolve) => setTimeout(resolve, 5 * SLICE_MS));
+
+test("on the CPU each share has a worker, and their reports become one", async () => {
+  const { runner, workers } = world();
+  const run = runner.start(OPTIONS);
+  assert.equal(run.state, "preparing");
+  await done(run);
+  assert.equal(run.state, "done");
+  assert.equal(workers.length, 2);
+  assert.ok(workers.every(({ terminated }) => terminated));
+  assert.deepEqual(run.report?.findings, [
+    { n: 8, step: SHARE_STEPS, final: true },
+    { n: 16, step: SHARE_STEPS, final: true },
+  ]);
+  assert.equal(run.report?.final, true);
+  assert.deepEqual(run.report?.config, { sizes: [8, 16] });
+  assert.ok((run.report?.seconds ?? 0) > 1);
+  const { step, total, members } = run.progress;
+  assert.deepEqual({ step, total, members: members.length }, { step: SHARE_STEPS, total: SHARE_STEPS, members: 2 });
+  assert.deepEqual(
+    (await run.weights()).map((bytes) => new TextDecoder().decode(bytes)),
+    ["8", "16"],
+  );
+});
+
+test("on the GPU one worker has the whole run", async () => {
+  const { runner, workers } = world({ choice: "gpu" });
+  const run = runner.start(OPTIONS);
+  await done(run);
+  assert.equal(workers.length, 1);
+  assert.equal(run.engine, "gpu");
+  assert.equal(run.report?.findings.length, 2);
+});
+
+test("“auto” compares the GPU with all the cores that the CPU engine would use", async () => {
+  for (const [gpu, engine] of /** @type {const} */ ([
+    [19, "cpu"],
+    [21, "gpu"],
+  ])) {
+    const { runner } = world({ choice: "auto", rates: { cpu: 10, gpu } });
+    const run = runner.start(OPTIONS);
+    await done(run);
+    assert.equal(run.engine, engine);
+  }
+});
+
+test("glances come at display rate and take no more than a tenth of the time", async () => {
+  const { runner, workers } = world({ choice: "gpu", fail: (_, call) => void (call === "glance" && (now += 300)) });
+  const run = runner.start(OPTIONS);
+  /** @type {Set<any>} */
+  const seen = new Set();
+  run.addEventListener("change", () => run.report && seen.add(run.report));
+  await done(run);
+  const glances = workers[0].calls.filter((/** @type {string} */ call) => call === "glance").length;
+  const trained = 200 * slices(workers[0]);
+  assert.ok(glances >= 2 && 300 * glances <= 0.12 * (trained + 300 * glances), `${glances} glances in ${trained} ms`);
+  assert.ok(seen.size >= 2);
+});
+
+test("paused means that nothing is asked; one step means one slice, and a look at it", async () => {
+  const { runner, workers } = world({ choice: "gpu" });
+  const run = runner.start(OPTIONS);
+  await until(run, ({ progress }) => progress.step > 0);
+  run.pause();
+  assert.equal(run.state, "paused");
+  await tick();
+  const { calls } = workers[0];
+  const before = calls.length;
+  await tick();
+  assert.equal(calls.length, before);
+  run.step();
+  await tick();
+  assert.deepEqual(calls.slice(before), ["advance", "glance", "snapshot"]);
+  assert.equal(run.state, "paused");
+  run.resume();
+  assert.equal(run.state, "running");
+  await done(run);
+  assert.equal(run.state, "done");
+});
+
+test("a run can be paused before it is ready, and starts when the reader says so", async () => {
+  const { runner, workers } = world();
+  const run = runner.start(OPTIONS);
+  run.pause();
+  await tick();
+  assert.equal(run.state, "paused");
+  assert.ok(!workers.some(({ calls }) => calls.includes("advance")));
+  run.resume();
+  await done(run);
+  assert.equal(run.state, "done");
+});
+
+test("cancelled is cancelled at once, even if the worker never answers", async () => {
+  const { runner, workers, kept } = world();
+  const run = runner.start(OPTIONS);
+  await until(run, ({ state }) => state === "running");
+  let told = "";
+  run.addEventListener("change", () => (told = run.state));
+  run.cancel();
+  assert.equal(told, "cancelled");
+  assert.ok(workers.every(({ terminated }) => terminated));
+  await tick();
+  assert.equal(kept.size, 0);
+  assert.equal(run.failure, undefined);
+});
+
+test("a crashed worker is replaced and goes on from the last snapshot; the others do not notice", async () => {
+  let crashes = 0;
+  const { runner, workers } = world({
+    fail: (worker, call) => (worker === 1 && call === "report" && crashes++ === 0 ? "crash" : undefined),
+  });
+  const run = runner.start(OPTIONS);
+  await done(run);
+  assert.equal(run.state, "done");
+  assert.match(run.notice ?? "", /out of memory.* goes on from its last checkpoint, in a new worker/);
+  assert.equal(workers.length, 3);
+  assert.equal(slices(workers[0]), SHARE_STEPS);
+  // The snapshot was at most five seconds of training old.
+  assert.ok(slices(workers[2]) <= 26, `${slices(workers[2])} slices again`);
+  assert.equal(run.report?.findings.length, 2);
+});
+
+const LOST = { kind: "DeviceLost", message: "The GPU device was lost", hint: "" };
+
+test("a lost device is made anew; at the second loss the CPU takes over", async () => {
+  let losses = 0;
+  const { runner, workers } = world({
+    choice: "gpu",
+    fail: (_, call, engine) => (engine === "gpu" && call === "snapshot" && ++losses > 1 ? LOST : undefined),
+  });
+  const run = runner.start(OPTIONS);
+  /** @type {string[]} */
+  const notices = [];
+  run.addEventListener("change", () => run.notice && run.notice !== notices.at(-1) && notices.push(run.notice));
+  // A pause takes a snapshot.
+  await until(run, ({ progress }) => progress.step > 2);
+  run.pause();
+  await tick();
+  run.resume();
+  await done(run);
+  assert.equal(run.state, "done");
+  assert.equal(run.engine, "cpu");
+  assert.match(notices[0], /was lost\. The run goes on from its last checkpoint, on a new device/);
+  assert.match(notices[1], /was lost\. The run goes on from its last checkpoint, on the CPU engine/);
+  assert.equal(workers.length, 3);
+  assert.equal(run.report?.findings.length, 2);
+});
+
+test("without an adapter the run begins on the CPU, with all its workers", async () => {
+  const NONE = { kind: "NoAdapter", message: "This browser offers no WebGPU adapter", hint: "" };
+  const { runner, workers } = world({ choice: "gpu", fail: (_, call, engine) => (engine === "gpu" ? NONE : undefined) });
+  const run = runner.start(OPTIONS);
+  await done(run);
+  assert.equal(run.engine, "cpu");
+  assert.match(run.notice ?? "", /no WebGPU adapter.*on the CPU engine/);
+  assert.equal(workers.length, 3);
+});
+
+test("what no other try can help fails at once; what fails for ever fails in the end", async () => {
+  const BAD = { kind: "BadInput", message: "There are fewer images than that", hint: "" };
+  for (const [failure, workers] of /** @type {const} */ ([
+    [BAD, 2],
+    ["crash", 4],
+  ])) {
+    const w = world({ fail: (worker, call) => (worker !== 1 && call === "advance" ? failure : undefined) });
+    const run = w.runner.start(OPTIONS);
+    await done(run);
+    assert.equal(run.state, "failed");
+    assert.equal(run.failure?.kind, failure === BAD ? "BadInput" : "WorkerCrashed");
+    assert.equal(w.workers.length, workers);
+    assert.ok(w.workers.every(({ terminated }) => terminated));
+  }
+});
+
+test("a change of engine keeps what was trained", async () => {
+  for (const [from, to] of /** @type {const} */ ([
+    ["cpu", "gpu"],
+    ["gpu", "cpu"],
+  ])) {
+    const { runner, workers } = world({ choice: from });
+    const run = runner.start(OPTIONS);
+    await until(run, ({ progress }) => progress.step > 4);
+    const { step } = run.progress;
+    const before = workers.length;
+    await Promise.race([run.switchEngine(to), until(run, ({ engine }) => engine === to)]);
+    await done(run);
+    assert.equal(run.state, "done");
+    assert.equal(run.engine, to);
+    assert.equal(workers.length, before + 1);
+    // The steps are the mean of the shares; one of them may lag behind.
+    assert.ok(slices(workers[before]) <= SHARE_STEPS - step + 3, `${slices(workers[before])} slices after ${step}`);
+    assert.equal(run.report?.findings.length, 2);
+  }
+});
+
+test("a run that was interrupted is listed, and goes on where it stopped", async () => {
+  const first = world();
+  const run = first.runner.start(OPTIONS);
+  await until(run, ({ progress }) => progress.step > 9);
+  run.pause();
+  await tick();
+  const { step } = run.progress;
+  assert.ok(step < SHARE_STEPS);
+
+  // The page is loaded again: only what is kept is left.
+  const second = world();
+  for (const [id, record] of first.kept) second.kept.set(id, record);
+  const [saved] = await second.runner.saved();
+  assert.deepEqual(saved.options, OPTIONS);
+  assert.deepEqual(saved.progress, { step, total: SHARE_STEPS });
+  assert.equal(saved.state, "running");
+  assert.ok(!("shares" in saved));
+  const resumed = await second.runner.resumeSaved(saved.id);
+  assert.equal(resumed.progress.step, step);
+  assert.equal(await second.runner.resumeSaved(saved.id), resumed);
+  await done(resumed);
+  assert.equal(resumed.state, "done");
+  assert.ok(second.workers.every((worker) => slices(worker) <= SHARE_STEPS - step + 3));
+
+  // Once more: now it is done, with its report and its weights.
+  await tick();
+  const third = world();
+  for (const [id, record] of second.kept) third.kept.set(id, record);
+  const finished = await third.runner.resumeSaved(saved.id);
+  assert.equal(finished.state, "done");
+  assert.equal(finished.report?.final, true);
+  assert.equal((await finished.weights()).length, 2);
+  assert.equal(third.workers.length, 0);
+  assert.ok(third.kept.get(saved.id)?.shares.every(({ snapshot }) => snapshot === null));
+  await third.runner.forget(saved.id);
+  assert.deepEqual(await third.runner.saved(), []);
+  await assert.rejects(new Runner(third.surroundings).resumeSaved(saved.id), { kind: "BadInput" });
+});
+
+test("a browser that keeps nothing is survived, with one notice", async () => {
+  const { runner, storage } = world();
+  storage.put.mock.mockImplementation(async () => {
+    throw new DOMException("The quota has been exceeded", "QuotaExceededError");
+  });
+  const run = runner.start(OPTIONS);
+  /** @type {Set<string>} */
+  const notices = new Set();
+  run.addEventListener("change", () => run.notice && notices.add(run.notice));
+  await done(run);
+  assert.equal(run.state, "done");
+  assert.deepEqual([...notices], ["This browser does not keep the run, so a reload would lose it: The quota has been exceeded."]);
+  assert.ok(storage.put.mock.callCount() >= 2);
+});
+
+test("a share that is done shows its last glance until the others are done, too: a glance has fewer noise levels", async () => {
+  const { runner } = world({ delay: (worker) => (worker === 1 ? 2 * SLICE_MS : SLICE_MS) });
+  const run = runner.start(OPTIONS);
+  const kinds = new Set();
+  run.addEventListener("change", () => run.report && kinds.add(JSON.stringify(run.report.findings.map((/** @type {any} */ { final }) => final))));
+  await done(run);
+  assert.deepEqual([...kinds], ["[false,false]", "[true,true]"]);
+});
+
+test("findings that are lists of their own are joined one by one", () => {
+  /** @param {number} n */
+  const report = (n) => /** @type {any} */ ({ final: true, findings: { overWidth: [n], overTime: [n, n] } });
+  assert.deepEqual(mergeReports([report(1), report(2)], null, 5).findings, { overWidth: [1, 2], overTime: [1, 1, 2, 2] });
+  assert.equal(mergeReports([report(1), { ...report(2), final: false }], null, 5).final, false);
+});
