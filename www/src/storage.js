@@ -7,8 +7,12 @@
  * @typedef {import("./engine/protocol.js").RunOptions} RunOptions
  * @typedef {import("./engine/protocol.js").Report} Report
  *
- * @typedef {import("./engine/protocol.js").Share & {glance: Report | null, report: Report | null, weights: Blob[]}} KeptShare
- *   `report` and `weights` once it is done
+ * @typedef {object} OfShare
+ * @property {import("./engine/protocol.js").ShareProgress | null} progress
+ * @property {Report | null} glance the last one
+ * @property {Report | null} report once it is done
+ * @property {Blob[]} weights once it is done
+ * @typedef {import("./engine/protocol.js").Share & OfShare} KeptShare
  * @typedef {object} KeptRun
  * @property {string} id
  * @property {RunOptions} options

@@ -42,8 +42,7 @@ import { toFailure } from "./protocol.js";
  * @property {() => EngineChoice} choice the engine that the reader chose
  * @property {() => Promise<EngineInfo["rates"]>} measure the speeds of both engines, the CPU's for one core
  *
- * @typedef {KeptShare & {progress: ShareProgress | null}} LiveShare
- * @typedef {{client: EngineClient<RunCalls>, shares: LiveShare[], step: boolean, glance: Pace, checkpoint: Pace}} Hand
+ * @typedef {{client: EngineClient<RunCalls>, shares: KeptShare[], step: boolean, glance: Pace, checkpoint: Pace}} Hand
  *   a worker with its shares; `step`: it may do one slice although the run is paused
  */
 
@@ -141,7 +140,7 @@ export class Run extends EventTarget {
   #choice;
   /** @type {PlanResult | undefined} */
   #plan;
-  /** @type {LiveShare[]} */
+  /** @type {KeptShare[]} */
   #shares = [];
   /** @type {Hand[]} */
   #crew = [];
@@ -198,7 +197,7 @@ export class Run extends EventTarget {
       return;
     }
     this.#plan = plan;
-    this.#shares = shares.map((share) => ({ ...share, progress: null }));
+    this.#shares = shares;
     this.report = report;
     Object.assign(this.progress, progress);
     this.engine = engine;
@@ -235,6 +234,7 @@ export class Run extends EventTarget {
 
   set speed(share) {
     this.#speed = share;
+    this.#forgetRate();
     this.#rouse();
     this.#tell();
   }
@@ -360,16 +360,16 @@ export class Run extends EventTarget {
       this.#shares = configs.map((config) => ({
         config,
         snapshot: null,
+        progress: null,
         glance: null,
         report: null,
         weights: [],
-        progress: null,
       }));
     }
     const left = this.#shares.filter(({ report }) => !report);
     const groups = engine === "gpu" && left.length > 0 ? [left] : left.map((share) => [share]);
     this.#crew = groups.map((shares, i) => this.#hire(shares, i === 0 ? ready : undefined));
-    this.#mark = undefined;
+    this.#forgetRate();
     this.#tell();
     void this.#keep();
     await Promise.all(this.#crew.map((hand) => this.#serve(hand, stint)));
@@ -379,7 +379,7 @@ export class Run extends EventTarget {
   }
 
   /**
-   * @param {LiveShare[]} shares
+   * @param {KeptShare[]} shares
    * @param {Hand["client"]} [client]
    * @returns {Hand}
    */
@@ -423,6 +423,7 @@ export class Run extends EventTarget {
     if (leave) this.#failures = 0;
     const from = this.#shares.some(({ snapshot }) => snapshot) ? "its last checkpoint" : "the beginning";
     const where = leave ? "on the CPU engine" : onGpu ? "on a new device" : "in a new worker";
+    this.#forgetRate();
     this.notice = `${sentence(failure.message)} The run goes on from ${from}, ${where}.`;
     this.#tell();
     return leave ? "cpu" : this.engine;
@@ -546,7 +547,7 @@ export class Run extends EventTarget {
       progress: { step, total },
       seconds: this.#clock.seconds,
       plan: this.#plan,
-      shares: this.#shares.map(({ progress, ...share }) => share),
+      shares: this.#shares,
       report: this.report,
     };
   }
@@ -581,6 +582,12 @@ export class Run extends EventTarget {
     this.report = mergeReports(reports, JSON.parse(this.#plan?.config ?? "null"), this.#clock.seconds);
   }
 
+  /** The rate is to be measured anew. */
+  #forgetRate() {
+    this.#mark = undefined;
+    this.progress = { ...this.progress, stepsPerSecond: null, secondsLeft: null };
+  }
+
   /** @returns {Progress} */
   #measure() {
     const { progress: before } = this;
@@ -592,18 +599,17 @@ export class Run extends EventTarget {
     const now = performance.now();
     this.#mark ??= { at: now, step };
     let { stepsPerSecond } = before;
-    if (now - this.#mark.at >= RATE_MS) {
-      stepsPerSecond = (1000 * (step - this.#mark.step)) / (now - this.#mark.at);
+    if (now - this.#mark.at >= RATE_MS && step > this.#mark.step) {
+      const rate = (1000 * (step - this.#mark.step)) / (now - this.#mark.at);
+      stepsPerSecond = stepsPerSecond === null ? rate : (stepsPerSecond + rate) / 2;
       this.#mark = { at: now, step };
     }
-    // One hand does its shares in turn; the hands work side by side.
-    const left = this.#crew.map((hand) => hand.shares.map(({ progress, report }) => (report ? 0 : (progress?.secondsLeft ?? NaN))));
-    const secondsLeft = Math.max(0, ...left.map((seconds) => seconds.reduce((all, one) => all + one, 0)));
     return {
       step,
       total,
       stepsPerSecond,
-      secondsLeft: Number.isFinite(secondsLeft) && step < total ? secondsLeft / this.#speed : null,
+      // With everything that is done besides training.
+      secondsLeft: stepsPerSecond && step < total ? (total - step) / stepsPerSecond : null,
       workers: this.#crew.length,
       members: shares.flatMap(({ training }) => training.members),
     };

@@ -198,7 +198,8 @@ export function labFigure(root, page, own) {
       details.textContent = words.details;
       const { step, total } = entry.progress;
       const at = total > 0 ? `stopped at ${percent(step / total)}` : "";
-      state.textContent = entry.run ? statusLine(entry.run, false) : entry.state === "done" ? "Done" : at;
+      const { run } = entry;
+      state.textContent = run ? `${statusLine(run, false)} ${run.notice ?? ""}` : entry.state === "done" ? "Done" : at;
       outcome.textContent = entry.report ? outcomeOf(entry.report) : "";
       go.hidden = entry.state === "done" || !entry.kept;
       go.textContent = entry.run && active(entry.run.state) ? (entry.run.state === "paused" ? "Go on" : "Pause") : "Resume";
