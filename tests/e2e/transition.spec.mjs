@@ -159,3 +159,79 @@ siteTest("a word is explained on hover, on focus and by a tap", { webgpu: [false
     await page.evaluate(() => document.activeElement instanceof HTMLElement && document.activeElement.blur());
   }
 });
+
+/**
+ * Let “train it here” train a small part of the recorded run.
+ * @param {Page} page
+ * @param {{sizes: number[], steps: number}} change
+ */
+async function openSmall(page, { sizes, steps }) {
+  await page.route("**/runs/transition-quick-faces.json", async (route) => {
+    const response = await route.fetch();
+    const report = await response.json();
+    report.config.sizes = sizes;
+    report.config.train.steps = steps;
+    await route.fulfill({ response, json: report });
+  });
+  await page.goto(`${siteUrl}?engine=cpu`);
+  await ready(page, "transition");
+}
+
+/** @param {Page} page @param {string} name */
+const panelButton = (page, name) => page.locator("#transition .run-panel").getByRole("button", { name, exact: true });
+
+/** @param {Page} page @param {string} state */
+const inState = (page, state) => page.locator(`#transition .run-panel[data-state="${state}"]`).waitFor({ timeout: 90_000 });
+
+/** The step that the panel tells. @param {Page} page */
+async function step(page) {
+  const text = (await page.locator("#transition .run-status").textContent()) ?? "";
+  return Number(text.replaceAll(",", "").match(/step (\d+)/i)?.[1] ?? NaN);
+}
+
+siteTest("a run trained here draws over the recorded one, and the page stays quick", { webgpu: [false] }, async (page) => {
+  await page.addInitScript(() => {
+    /** @type {any} */ (window).longTasks = [];
+    new PerformanceObserver((list) => {
+      for (const { duration } of list.getEntries()) /** @type {any} */ (window).longTasks.push(Math.round(duration));
+    }).observe({ type: "longtask" });
+  });
+  await openSmall(page, { sizes: [16, 64], steps: 150 });
+  await page.locator('#transition [data-part="gl"] svg').waitFor();
+  await page.evaluate(() => void (/** @type {any} */ (window).longTasks = []));
+  await panelButton(page, "Train it here").click();
+  await inState(page, "running");
+  await page.waitForFunction(() => /trained here/.test(document.querySelector('[data-live="transition.shown"]')?.textContent ?? ""));
+  // Nothing is claimed of a run that is not done.
+  await page.locator('[data-claim="transition.copies"][data-verdict="untested"]').waitFor();
+  await inState(page, "done");
+  const longTasks = await page.evaluate(() => /** @type {any} */ (window).longTasks);
+  assert.deepEqual(longTasks, [], "tasks of more than 50 ms");
+
+  assert.match((await page.locator("#transition .run-status").textContent()) ?? "", /Done in .* (recorded run)/);
+  await page.locator('#transition [data-part="gl"] svg text', { hasText: "Here" }).waitFor();
+  await page.waitForFunction(() => /ransition/.test(document.getElementById("announcements")?.textContent ?? ""));
+  await page.locator('[data-claim="transition.copies"]:not([data-verdict="untested"])').waitFor();
+  await page.locator('#transition [data-part="gl"] summary').click();
+  const here = await page.locator('#transition [data-part="gl"] tbody tr td:last-child').allTextContents();
+  assert.equal(here.filter((cell) => /\d/.test(cell)).length, 2);
+});
+
+siteTest("a run waits while it is out of sight, unless it is to go on", { webgpu: [false] }, async (page) => {
+  await openSmall(page, { sizes: [16], steps: 20_000 });
+  await panelButton(page, "Train it here").click();
+  await inState(page, "running");
+  await page.locator("#hero").scrollIntoViewIfNeeded();
+  await page.locator('#transition .run-panel[data-state="paused"]').waitFor({ state: "attached" });
+  assert.match((await page.locator("#transition .run-status").textContent()) ?? "", /out of sight/);
+  await page.locator("#transition .run-panel").scrollIntoViewIfNeeded();
+  await inState(page, "running");
+  await page.getByLabel("Keep running when out of sight").first().check();
+  const before = await step(page);
+  await page.locator("#hero").scrollIntoViewIfNeeded();
+  await page.waitForFunction(
+    (old) => Number(document.querySelector("#transition .run-status")?.textContent?.replaceAll(",", "").match(/\d+/)?.[0]) > old + 20,
+    before,
+    { timeout: 60_000 },
+  );
+});

@@ -12,10 +12,12 @@ import { byId, part } from "./dom.js";
 import { mountEmbed } from "./embed.js";
 import { engineBadge } from "./engine-badge.js";
 import { EngineClient } from "./engine/client.js";
+import { Runner } from "./engine/runner.js";
 import { setting } from "./figure.js";
 import { sentence } from "./format.js";
 import { LiveText } from "./live.js";
 import { showNotice } from "./notice.js";
+import { RunStorage } from "./storage.js";
 import { Store } from "./store.js";
 
 const store = new Store(window);
@@ -24,6 +26,14 @@ const engine = new EngineClient(
   () => new Worker(new URL("./engine/worker.js", import.meta.url), { type: "module" }),
   document.baseURI,
 );
+const runner = new Runner({
+  startWorker: () => new Worker(new URL("./engine/run-worker.js", import.meta.url), { type: "module" }),
+  base: document.baseURI,
+  cores: navigator.hardwareConcurrency,
+  storage: new RunStorage(() => window.indexedDB),
+  choice: () => store.values.engine,
+  measure: () => engine.call("measure", {}),
+});
 const badge = engineBadge(byId("engine"), byId("engine-panel"), live);
 const notice = byId("notice");
 
@@ -40,8 +50,9 @@ engine.onevent = (event) => {
 engine.call("prepare", { setting: setting(store.values) }).catch(() => {});
 // The badge must answer a change of engine even when every figure is off the screen. A failure shows there as well.
 store.subscribe(["engine"], (values) => void engine.call("open", { engine: values.engine }).catch(badge.fail));
+store.subscribe(["engine"], (values) => runner.switchEngine(values.engine));
 const problems = [...store.problems, mountEmbed(store, part(document, "home", HTMLAnchorElement)) ?? []].flat();
 if (problems.length > 0) showNotice(notice, problems);
 
 const { mountArticle } = await import("./article.js");
-mountArticle({ store, engine, live, figures: new Set() });
+mountArticle({ store, engine, runner, live, figures: new Set() });

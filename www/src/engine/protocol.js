@@ -90,6 +90,7 @@
  * @typedef {{
  *   prepare: {call: PrepareCall, result: null},
  *   open: {call: OpenCall, result: null},
+ *   selfCheck: {call: OpenCall, result: import("../../pkg/hidden_gaussian.js").Check[]},
  *   measure: {call: {}, result: EngineInfo["rates"]},
  *   describe: {call: DescribeCall, result: DescribeResult},
  *   denoise: {call: DenoiseCall, result: DenoiseResult},
@@ -113,12 +114,7 @@
  *
  * @typedef {{files: File[], colour: boolean}} OwnImages the reader's own files, and how to read them
  * @typedef {{config: string, snapshot: Blob | null}} Share a part of a run that can be done alone, and where it stands
- * @typedef {object} ShareProgress
- * @property {number} step
- * @property {number} total
- * @property {number | null} secondsLeft
- * @property {{members: MemberProgress[]}} training
- * @typedef {{loss: number, gradientNorm: number, status: string}} MemberProgress
+ * @typedef {import("../../pkg/hidden_gaussian.js").Progress} ShareProgress
  *
  * @typedef {{options: RunOptions, own?: OwnImages, workers: number}} PlanCall
  * @typedef {{config: string, shares: string[]}} PlanResult the whole configuration, and the same in shares of equal work

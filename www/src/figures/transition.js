@@ -4,6 +4,7 @@ import { axisSlider } from "../axis-slider.js";
 import { chart } from "../chart.js";
 import { DENOISERS } from "../denoisers.js";
 import { element } from "../dom.js";
+import { showReport } from "../figure-tools.js";
 import { count, duration, fixed, percent, significant } from "../format.js";
 import { inFrames } from "../frames.js";
 import { drawGallery } from "../gallery.js";
@@ -35,7 +36,7 @@ import { compare, curve, curves, levelOf, networks, sizes, spread, transitionSen
 
 /** Left and right of the charts; the sliders below them leave as much (linearity.css). */
 const [LEFT, RIGHT] = [44, 72];
-const [HEIGHT, TOP, BOTTOM] = [148, 26, 8];
+const [HEIGHT, TOP, BOTTOM] = [156, 34, 8];
 const frame = { height: HEIGHT, marginTop: TOP, marginBottom: BOTTOM, marginLeft: LEFT, marginRight: RIGHT };
 
 /** A noise level at which a denoiser that knows more than the covariance shows it. */
@@ -124,15 +125,17 @@ export function transitionFigure(root, page) {
     experiment: "transition",
     seed: "transition.seed",
     settings() {
-      if (!recorded) throw { kind: "BadInput", message: "The recorded run is not there yet", hint: "Try again in a moment." };
+      if (!recorded) return undefined;
       const { "transition.run": run, "transition.seed": seed } = store.values;
       const preset = /** @type {import("../report.js").Preset} */ (run.split("-")[0]);
       // The recorded run once more, from one seed.
       return { preset, data: recorded.data, config: { ...recorded.config, seeds: [seed] } };
     },
     about: () => (recorded ? plan(recorded) : ""),
-    onReport(report) {
+    onReport(report, run) {
       live = report;
+      if (report) showReport(root, report, run);
+      else if (recorded) showReport(root, recorded);
       redraw();
     },
     summary: (report) =>
@@ -185,7 +188,7 @@ function drawPoint(root, page, { recorded, live, n }) {
  * @param {import("../figure.js").Page} page
  * @param {View} view
  */
-function tell({ live }, { sweep, sigma }) {
+function tell({ live }, { recorded, sweep, sigma }) {
   const { gl, memorized, linearity } = curves(sweep, sigma);
   const [level, detail] = [levelOf(sweep, sigma), levelOf(sweep, DETAIL_SIGMA)];
   const last = gl.length - 1;
@@ -221,7 +224,7 @@ function tell({ live }, { sweep, sigma }) {
         ? "So it has learnt more than the mean and the covariance, and yet its samples resemble the Gaussian’s."
         : "So this one has only just come to what the mean and the covariance tell; the U-Net above has gone further.",
     "transition.sigma": significant(sigma),
-    "transition.seeds": count(networks(sweep, gl[0].n).length),
+    "transition.seeds": count(networks(recorded, gl[0].n).length),
     "transition.networks": describe(sweep),
     "transition.sentence": transitionSentence(sweep),
     "transition.provenance": provenance(sweep),
@@ -300,7 +303,6 @@ function panelChart(root, { name, heading, format, references }, pick) {
           domain,
           HEIGHT - TOP - BOTTOM,
         );
-        const { colour } = DENOISERS.trained;
         return {
           ...frame,
           x: { type: "log", domain: [values[0].n, values[values.length - 1].n], axis: null },
@@ -312,8 +314,8 @@ function panelChart(root, { name, heading, format, references }, pick) {
             ...others.map(({ values: list, colour: stroke, dash }) =>
               line(list, { x: "n", y: "mean", stroke, strokeWidth: 1.5, strokeDasharray: dash }),
             ),
-            ...series(values, n, { colour, faint: Boolean(own) }),
-            ...(own ? series(own, n, { colour, faint: false }) : []),
+            ...series(values, n, Boolean(own)),
+            ...(own ? series(own, n, false) : []),
             text(ends, { x: () => values[values.length - 1].n, y: (_, i) => places[i], text: "label", textAnchor: "start", dx: 10 }),
           ],
         };
@@ -340,21 +342,22 @@ const title = (heading) =>
  * A curve with its bars and points, the chosen one large.
  * @param {SizeSpread[]} values
  * @param {number} n
- * @param {{colour: string, faint: boolean}} style
+ * @param {boolean} faint
  */
-function series(values, n, { colour, faint }) {
+function series(values, n, faint) {
   const at = { x: "n", y: "mean" };
-  const strokeOpacity = faint ? 0.4 : 1;
+  const { colour, symbol } = DENOISERS.trained;
+  const strokeOpacity = faint ? 0.5 : 1;
   return [
     ruleX(values, { x: "n", y1: "low", y2: "high", stroke: colour, strokeWidth: 1.5, strokeOpacity }),
     line(values, { ...at, stroke: colour, strokeWidth: faint ? 1.5 : 2.25, strokeOpacity }),
-    dot(values, { ...at, symbol: "square", r: 3, fill: faint ? "var(--paper)" : colour, stroke: colour, strokeOpacity }),
+    dot(values, { ...at, symbol, r: 3, fill: faint ? "var(--paper)" : colour, stroke: colour, strokeOpacity }),
     ...(faint
       ? []
       : [
           dot(
             values.filter((value) => value.n === n),
-            { ...at, symbol: "square", r: 5.5, fill: colour, stroke: "var(--paper)", strokeWidth: 1.5 },
+            { ...at, symbol, r: 5.5, fill: colour, stroke: "var(--paper)", strokeWidth: 1.5 },
           ),
         ]),
   ];
@@ -426,14 +429,14 @@ function levelsChart(root, pick) {
             ...axis([...domain], String),
             title("Linearity over the noise level σ"),
             ruleX([view.sigma], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
-            ...all.flatMap(({ values, colour, dash, faint }) => {
-              const strokeOpacity = faint ? 0.4 : 1;
+            ...all.flatMap(({ values, colour, dash, symbol, faint }) => {
+              const strokeOpacity = faint ? 0.5 : 1;
               return [
                 ruleX(values, { x: "sigma", y1: "low", y2: "high", stroke: colour, strokeWidth: 1.5, strokeOpacity }),
                 line(values, { x: "sigma", y: "mean", stroke: colour, strokeWidth: 2, strokeDasharray: dash, strokeOpacity }),
                 dot(
                   values.filter(({ sigma }) => sigma === view.sigma),
-                  { x: "sigma", y: "mean", symbol: "square", r: 4, fill: colour, stroke: "var(--paper)", fillOpacity: strokeOpacity },
+                  { x: "sigma", y: "mean", symbol, r: 4, fill: colour, stroke: "var(--paper)", fillOpacity: strokeOpacity },
                 ),
               ];
             }),
