@@ -14,7 +14,7 @@ use hidden_gaussian::experiment::{
 use hidden_gaussian::{Error, Result};
 use serde_json::{Value, json};
 
-use super::conduct::conduct;
+use super::conduct::conduct_to_end;
 use super::data::Source;
 use super::{EngineName, file_error, json};
 
@@ -139,10 +139,10 @@ pub(super) fn command(args: &Record) -> Result<bool> {
         };
         round(&mut report);
         write(&path, &report.to_string())?;
-        write(&args.folder.join("index.json"), &format!("{}\n", json(&index(&args.folder))?))?;
         eprintln!("{} is written", path.display());
+        write_index(&args.folder)?;
     }
-    let list = index(&args.folder);
+    let list = write_index(&args.folder)?;
     let total: u64 = list.iter().filter_map(|entry| entry["bytes"].as_u64()).sum();
     if args.json {
         println!("{}", json(&list)?);
@@ -183,7 +183,7 @@ impl Session<'_> {
         if !self.args.force && known.as_ref().is_some_and(same) {
             return Ok(None);
         }
-        let report = conduct::<E>(&self.engine, &split, config)?;
+        let report = conduct_to_end::<E>(&self.engine, &split, config)?;
         let mut report = serde_json::to_value(report)
             .map_err(|error| Error::bad_input(format!("The report has no JSON: {error}"), ""))?;
         report["record"] = json!({
@@ -214,6 +214,12 @@ fn index(folder: &Path) -> Vec<Value> {
         }))
     };
     RECORDINGS.iter().filter_map(entry).collect()
+}
+
+fn write_index(folder: &Path) -> Result<Vec<Value>> {
+    let list = index(folder);
+    write(&folder.join("index.json"), &format!("{}\n", json(&list)?))?;
+    Ok(list)
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
