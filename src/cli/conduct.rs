@@ -33,6 +33,10 @@ where
         Some(path) => read_config::<E>(path)?,
         None => E::preset(preset, shape, source.seed),
     };
+    if run.show_config {
+        println!("{}", json(&config)?);
+        return Ok(true);
+    }
     let split = source.split(&source.dataset(preset, E::images(&config))?)?;
     let engine = run.common.engine.open()?;
     let report = conduct::<E>(&engine, &split, config)?;

@@ -66,6 +66,9 @@ struct Asked {
     /// A configuration, as reports hold it, instead of the preset's
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Print the configuration and stop; changed, it can be given to --config
+    #[arg(long)]
+    show_config: bool,
     #[command(flatten)]
     common: Common,
     /// Write the report, as JSON, to this file

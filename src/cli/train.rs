@@ -135,6 +135,7 @@ pub(super) fn command(args: &Train) -> Result<bool> {
             None => args.begin(&engine).await?,
         };
         let bar = Bar::new("train", &engine);
+        eprintln!("Training on the {}; Ctrl-C stops and saves", engine.name());
         let mut last = session.report().await?;
         while last.step < last.total && !stopped.load(Ordering::Relaxed) {
             session.step(session.steps_within(SLICE.as_secs_f64()))?;

@@ -1,0 +1,186 @@
+//! The command line, as a reader uses it: what it writes, what it says of bad input, and that a run
+//! stopped by Ctrl-C goes on to the same bits.
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_hidden-gaussian"))
+}
+
+fn run(args: &[&str]) -> Output {
+    program().args(args).output().unwrap()
+}
+
+/// What it prints when all is well.
+fn said(args: &[&str]) -> String {
+    let output = run(args);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn told(args: &[&str]) -> Value {
+    serde_json::from_str(&said(args)).unwrap()
+}
+
+/// What it says when it refuses.
+fn refused(args: &[&str]) -> String {
+    let output = run(args);
+    assert_eq!(output.status.code(), Some(2), "{args:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// A file of this name for one test.
+fn file(name: &str) -> String {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cli");
+    fs::create_dir_all(&folder).unwrap();
+    folder.join(name).to_str().unwrap().to_owned()
+}
+
+const SMALL: [&str; 8] = ["train", "--engine", "cpu", "--width", "16", "--batch", "8", "--n"];
+
+#[test]
+fn a_run_is_saved_sampled_and_measured() {
+    let (saved, sheet, array) = (file("run.safetensors"), file("s.png"), file("s.npy"));
+    let told_of_run = told(
+        &[&SMALL[..], &["8,40", "--steps", "20", "--rate", "0.01", "--json", "--out", &saved]]
+            .concat(),
+    );
+    assert_eq!(told_of_run["config"]["architecture"]["width"], 16);
+    assert_eq!(told_of_run["config"]["steps"], 20);
+    assert_eq!(told_of_run["data"]["set"], "faces");
+    assert_eq!(told_of_run["report"]["members"].as_array().unwrap().len(), 2);
+
+    for denoiser in ["trained", "gaussian", "empirical"] {
+        let args = ["sample", &saved, "--engine", "cpu", "--count", "6", "--denoiser", denoiser];
+        said(&[&args[..], &["--out", &sheet, "--out", &array]].concat());
+        assert!(fs::read(&sheet).unwrap().starts_with(b"\x89PNG"));
+        // Our own importer reads the array: 6 samples of each of 2 networks.
+        assert_eq!(told(&["data", "--data", &array, "--json"])["images"], 12);
+    }
+
+    let args = ["metrics", &saved, "--engine", "cpu", "--count", "10", "--sigmas", "1,0.4"];
+    let measured = told(&[&args[..], &["--json"]].concat());
+    let points = measured["points"].as_array().unwrap();
+    assert_eq!(points.iter().map(|p| p["n"].as_u64().unwrap()).collect::<Vec<_>>(), [8, 40]);
+    assert_eq!(points[0]["linearity"].as_array().unwrap().len(), 2);
+    assert!(said(&args).contains("linearity"));
+}
+
+#[test]
+fn an_experiment_tells_how_it_was_made() {
+    let (config, report) = (file("config.json"), file("report.json"));
+    let mut small = told(&["transition", "--engine", "cpu", "--show-config"]);
+    small["sizes"] = json!([4, 16]);
+    small["train"]["steps"] = json!(5);
+    small["train"]["architecture"]["width"] = json!(16);
+    fs::write(&config, small.to_string()).unwrap();
+    let args = ["transition", "--engine", "cpu", "--config", &config, "--out", &report];
+    assert_eq!(said(&args).lines().count(), 3, "a heading and two networks");
+    let report: Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+    assert_eq!(report["config"], small);
+    assert_eq!(report["experiment"], "transition");
+    assert_eq!(report["final"], true);
+    assert_eq!(report["data"]["count"], 516);
+    assert_eq!(report["sigmas"], small["look"]["sigmas"]);
+    assert_eq!(report["findings"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn bad_input_is_refused_with_a_sentence() {
+    let broken = file("broken.safetensors");
+    fs::write(&broken, b"no run").unwrap();
+    for (args, says) in [
+        (vec!["train", "--data", "nowhere.npy"], "nowhere.npy"),
+        (vec!["train", "--n", "0", "--steps", "1"], "at least one image"),
+        (vec!["train", "--n", "many"], "invalid value"),
+        (vec!["train", "--rate", "0"], "learning rate"),
+        (vec!["train", "--resume", &broken], "no saved run"),
+        (vec!["train", "--resume", &broken, "--steps", "9"], "cannot be used with"),
+        (vec!["sample", &broken], "no saved run"),
+        (vec!["sample", &broken, "--out", "samples.gif"], ".npy"),
+        (vec!["sample", &broken, "--count", "0"], "1 to 4096"),
+        (vec!["record", "--only", "nothing"], "transition-main-faces"),
+        (vec!["transition", "--config", &broken], "broken.safetensors"),
+    ] {
+        let error = refused(&args);
+        assert!(error.contains(says), "{args:?}: {error}");
+    }
+}
+
+/// The runs that come with the page are complete, small enough, and say how they were made.
+#[test]
+fn recorded_runs_are_whole() {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/www/public/runs"));
+    let index: Value =
+        serde_json::from_slice(&fs::read(folder.join("index.json")).unwrap()).unwrap();
+    let entries = index.as_array().unwrap();
+    let mut total = 0;
+    for entry in entries {
+        let text = fs::read(folder.join(entry["file"].as_str().unwrap())).unwrap();
+        assert_eq!(entry["bytes"], text.len());
+        total += text.len();
+        let report: Value = serde_json::from_slice(&text).unwrap();
+        assert_eq!(report["experiment"], entry["experiment"]);
+        assert_eq!(report["record"], entry["record"]);
+        assert_eq!(report["data"]["set"], entry["data"]);
+        assert_eq!(report["final"], true);
+        for key in ["command", "date", "device", "commit"] {
+            assert!(report["record"][key].is_string(), "{key} of {entry}");
+        }
+        if report["experiment"] == "transition" {
+            assert_eq!(report["config"]["seeds"].as_array().unwrap().len(), 3);
+        }
+    }
+    let files = fs::read_dir(&folder).unwrap().count();
+    assert_eq!(files, entries.len() + 1, "files that the index does not know");
+    assert!(total <= 4_000_000, "{total} bytes");
+}
+
+#[cfg(unix)]
+mod interrupted {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::Stdio;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Starts the program, presses Ctrl-C once it works, and returns what it said in the end.
+    fn stopped(args: &[&str]) -> String {
+        let mut child = program().args(args).stderr(Stdio::piped()).spawn().unwrap();
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        let mut text = String::new();
+        errors.read_line(&mut text).unwrap();
+        assert!(text.contains("Ctrl-C"), "{text}");
+        std::thread::sleep(Duration::from_millis(500));
+        let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(kill.success());
+        errors.read_to_string(&mut text).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(2), "{text}");
+        text
+    }
+
+    /// The words after “Go on with: hidden-gaussian”.
+    fn resume(text: &str) -> Vec<&str> {
+        let (_, command) = text.split_once("hidden-gaussian ").unwrap();
+        command.split_whitespace().collect()
+    }
+
+    #[test]
+    fn training_goes_on_to_the_same_bits() {
+        let (whole, parts) = (file("whole.safetensors"), file("parts.safetensors"));
+        let args = ["train", "--engine", "cpu", "--n", "8,40", "--width", "64", "--steps", "1500"];
+        said(&[&args[..], &["--out", &whole]].concat());
+        let text = stopped(&[&args[..], &["--out", &parts]].concat());
+        assert!(text.contains("Stopped at step"), "{text}");
+        assert_ne!(fs::read(&whole).unwrap(), fs::read(&parts).unwrap());
+        said(&[&resume(&text)[..], &["--engine", "cpu"]].concat());
+        assert!(fs::read(&whole).unwrap() == fs::read(&parts).unwrap());
+    }
+}
