@@ -91,17 +91,18 @@ export function contrast(page, part) {
 /**
  * What axe finds wrong with what is on the page now.
  * @param {Page} page
+ * @param {string[]} [parts] selectors of what is looked at
  * @returns {Promise<string[]>}
  */
-export async function violations(page) {
+export async function violations(page, parts = ["html"]) {
   await page.evaluate(axe);
-  return page.evaluate(async () => {
+  return page.evaluate(async (include) => {
     // @ts-expect-error: axe was put there just now.
-    const result = await axe.run(document, { resultTypes: ["violations"] });
+    const result = await axe.run({ include }, { resultTypes: ["violations"] });
     return result.violations.map(
       (/** @type {any} */ { id, nodes }) => `${id}: ${nodes.map((/** @type {any} */ n) => n.target).join(" | ")}`,
     );
-  });
+  }, parts);
 }
 
 /**

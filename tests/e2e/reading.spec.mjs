@@ -62,22 +62,7 @@ siteTest("everything can be reached and moved by the keyboard", { webgpu: [false
   await open(page);
   await page.keyboard.press("Tab");
   assert.equal(await page.evaluate(() => document.activeElement?.textContent), "Skip to the article");
-  const reached = new Set();
-  for (let i = 0; i < 60; i++) {
-    await page.keyboard.press("Tab");
-    reached.add(
-      await page.evaluate(() => {
-        const active = document.activeElement;
-        return (
-          active?.closest("[data-control]")?.getAttribute("data-control") ??
-          active?.getAttribute("data-part") ??
-          active?.getAttribute("data-new-seed") ??
-          active?.id
-        );
-      }),
-    );
-  }
-  const wanted = [
+  const wanted = new Set([
     "engine",
     "theme",
     "denoise.sigma",
@@ -90,11 +75,26 @@ siteTest("everything can be reached and moved by the keyboard", { webgpu: [false
     "trajectory.step",
     "samples.pick",
     "samples.seed",
-  ];
-  assert.deepEqual(
-    wanted.filter((name) => !reached.has(name)),
-    [],
-  );
+    "transition.run",
+    "transition sigma",
+    "transition panel",
+  ]);
+  for (let i = 0; i < 300 && wanted.size > 0; i++) {
+    await page.keyboard.press("Tab");
+    const reached = await page.evaluate(() => {
+      const active = document.activeElement;
+      const part = active?.closest("[data-part]");
+      return [
+        active?.closest("[data-control]")?.getAttribute("data-control"),
+        active?.getAttribute("data-new-seed"),
+        active?.id,
+        part?.getAttribute("data-part"),
+        `${part?.closest("figure")?.id} ${part?.getAttribute("data-part")}`,
+      ];
+    });
+    for (const name of reached) wanted.delete(name ?? "");
+  }
+  assert.deepEqual([...wanted], []);
 
   await page.locator('[data-control="denoise.sigma"] input').focus();
   const outline = await page.evaluate(

@@ -217,38 +217,6 @@ siteTest("a run trained here draws over the recorded one, and the page stays qui
   assert.equal(here.filter((cell) => /\d/.test(cell)).length, 2);
 });
 
-siteTest("a run is paused, stepped, sent on and cancelled", { webgpu: [false] }, async (page) => {
-  await openSmall(page, { sizes: [16], steps: 20_000 });
-  await panelButton(page, "Train it here").click();
-  await inState(page, "running");
-  await panelButton(page, "Pause").click();
-  await inState(page, "paused");
-  // A slice that was under way is still told.
-  await page.waitForTimeout(1000);
-  const paused = await step(page);
-  await page.waitForTimeout(1000);
-  assert.equal(await step(page), paused);
-  await panelButton(page, "One step").click();
-  await page.waitForFunction(
-    (old) => Number(document.querySelector("#transition .run-status")?.textContent?.replaceAll(",", "").match(/\d+/)?.[0]) > old,
-    paused,
-  );
-  await panelButton(page, "Go on").click();
-  await inState(page, "running");
-
-  await panelButton(page, "Cancel").evaluate((button) => {
-    const panel = button.closest(".run-panel");
-    const start = performance.now();
-    new MutationObserver(() => {
-      if (panel?.getAttribute("data-state") === "idle") panel.setAttribute("data-cancelled-after", String(performance.now() - start));
-    }).observe(/** @type {Element} */ (panel), { attributes: true, attributeFilter: ["data-state"] });
-    /** @type {HTMLElement} */ (button).click();
-  });
-  await inState(page, "idle");
-  assert.ok(Number(await page.locator("#transition .run-panel").getAttribute("data-cancelled-after")) < 200);
-  await page.waitForFunction(() => /recorded/.test(document.querySelector('[data-live="transition.shown"]')?.textContent ?? ""));
-});
-
 siteTest("a run waits while it is out of sight, unless it is to go on", { webgpu: [false] }, async (page) => {
   await openSmall(page, { sizes: [16], steps: 20_000 });
   await panelButton(page, "Train it here").click();
@@ -266,20 +234,4 @@ siteTest("a run waits while it is out of sight, unless it is to go on", { webgpu
     before,
     { timeout: 60_000 },
   );
-});
-
-siteTest("after a reload a run goes on where it was", { webgpu: [false] }, async (page) => {
-  await openSmall(page, { sizes: [16], steps: 20_000 });
-  await panelButton(page, "Train it here").click();
-  await inState(page, "running");
-  // A pause is kept at once.
-  await panelButton(page, "Pause").click();
-  await page.waitForTimeout(3000);
-  const kept = await step(page);
-  await page.reload();
-  await ready(page, "transition");
-  const resume = page.locator("#transition .run-panel").getByRole("button", { name: /^Resume at step/ });
-  await resume.click();
-  await inState(page, "running");
-  assert.ok((await step(page)) >= kept);
 });

@@ -7,21 +7,10 @@ import { count, duration, sentence, significant } from "./format.js";
 /**
  * @typedef {import("./report.js").Report} Report
  * @typedef {import("./report.js").ExperimentName} ExperimentName
- * @typedef {import("./report.js").Preset} Preset
- * @typedef {import("./report.js").DataRecipe} DataRecipe
- * @typedef {import("./engine/protocol.js").Failure} Failure
- *
- * @typedef {"preparing" | "running" | "paused" | "done" | "failed" | "cancelled"} State
- * @typedef {{step: number, total: number, secondsLeft: number | null, stepsPerSecond: number | null, workers: number}} Progress
- * @typedef {EventTarget & {
- *   id: string, options: RunOptions, state: State, progress: Progress,
- *   report: Report | undefined, failure: Failure | undefined, notice: string | undefined,
- *   engine: "cpu" | "gpu" | undefined,
- *   pause(): void, resume(): void, step(): void, cancel(): void,
- * }} Run
- * @typedef {{experiment: ExperimentName, preset: Preset, data: DataRecipe, seed: number, config?: object}} RunOptions
- * @typedef {{id: string, options: RunOptions, state: string, progress: {step: number, total: number}}} SavedRun
- * @typedef {{start(options: RunOptions): Run, saved(): Promise<SavedRun[]>, resumeSaved(id: string): Promise<Run>}} Runner
+ * @typedef {import("./engine/protocol.js").RunOptions} RunOptions
+ * @typedef {import("./engine/runner.js").Run} Run
+ * @typedef {import("./engine/runner.js").Runner} Runner
+ * @typedef {import("./engine/runner.js").SavedRun} SavedRun
  *
  * @typedef {object} PanelOptions
  * @property {ExperimentName} experiment
@@ -34,6 +23,13 @@ import { count, duration, sentence, significant } from "./format.js";
  *   starts, or is cancelled: nothing of it is to be seen
  * @property {(report: Report) => string} summary what came out, in one sentence
  */
+
+/** Shares of the time that a run trains: for those who want to watch, or to spare their machine. */
+const SPEEDS = [
+  { label: "Full speed", share: 1 },
+  { label: "Half speed", share: 0.5 },
+  { label: "Slow", share: 0.1 },
+];
 
 /**
  * @param {HTMLElement} place
@@ -61,6 +57,7 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
     try {
       const next = await make();
       run = next;
+      next.speed = Number(speed.value);
       next.addEventListener("change", () => run === next && follow(next));
       onReport(undefined, next);
       follow(next);
@@ -136,6 +133,11 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
     void begin(() => runner.resumeSaved(id));
   });
   resume.title = "Go on with the run that was under way when this page was last closed";
+  const speed = make(
+    "select",
+    { ariaLabel: "Speed", onchange: () => run && (run.speed = Number(speed.value)) },
+    ...SPEEDS.map(({ label: name, share }) => make("option", { value: String(share) }, name)),
+  );
   const keep = make("input", { type: "checkbox", onchange: attend });
   const bar = make("progress", { max: 1, value: 0, ariaLabel: "Training" });
   const status = make("p", { className: "run-status" });
@@ -147,6 +149,7 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
       "div",
       { className: "controls" },
       make("div", { className: "run-buttons", role: "group", ariaLabel: "Training" }, main, resume, step, restart, fresh, cancel),
+      speed,
       make("label", { className: "run-keep" }, keep, "Keep running when out of sight"),
     ),
     bar,
