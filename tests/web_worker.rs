@@ -12,6 +12,7 @@ mod cpu {
     use common::browser;
     common::tests_of!(closed_forms, browser, Engine::Cpu);
     common::tests_of!(distillation, browser, Engine::Cpu);
+    common::tests_of!(experiments, browser, Engine::Cpu);
     common::tests_of!(self_check, browser, Engine::Cpu);
     common::tests_of!(training, browser, Engine::Cpu);
 }
@@ -23,6 +24,7 @@ mod gpu {
     common::tests_of!(distillation, browser, common::gpu().await);
     common::tests_of!(self_check, browser, common::gpu().await);
     common::tests_of!(stages, browser, common::gpu().await);
+    common::tests_of!(experiments, browser, common::gpu().await);
     common::tests_of!(training, browser, common::gpu().await);
     common::tests_of!(training_stages, browser, common::gpu().await);
 }

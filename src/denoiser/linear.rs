@@ -389,7 +389,7 @@ impl Distillation {
         for batch in 0..self.how.batches {
             loaded.upload(self.clean, &self.batch(batch))?;
             loaded.upload(self.clock, &noise::clock(self.seed, FIRST_BATCH + batch))?;
-            loaded.run(self.routine, 1)?;
+            loaded.run_breathing(self.routine, 1).await?;
         }
         let moments: Vec<f32> = loaded.read(self.moments).await?;
         let products: Vec<f32> = loaded.read(self.products).await?;

@@ -4,19 +4,21 @@
 //! Networks of different widths are different programs. They take turns, so that all of them are
 //! done at about the same time.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::portrait::Look;
 use super::references::References;
+use super::run::to_json;
 use super::study::{Member, Point, Study};
-use super::{Detail, Experiment, Preset, Progress};
+use super::{Detail, Experiment, Preset, Progress, cut};
 use crate::compute::Engine;
 use crate::data::{Shape, Split};
 use crate::error::{Error, Result};
 use crate::model::Architecture;
-use crate::train;
+use crate::train::{self, Session};
 
 /// What to train and what to look at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -195,6 +197,25 @@ impl Experiment for Emergence {
         &config.look
     }
 
+    fn shares(config: &Config, parts: usize) -> Vec<Config> {
+        // The time of a step grows with the width, at first linearly, then with its square.
+        let work = |train: &train::Config, width: usize| {
+            f64::from(train.steps) * (train.batch * width * (width + 128)) as f64
+        };
+        let long = work(&config.train_long, config.train_long.architecture.width());
+        let short = |&width| work(&config.train, width) * config.width_sizes.len() as f64;
+        let sizes = config.sizes.len();
+        let mut works = vec![long; sizes];
+        works.extend(config.widths.iter().map(short));
+        let share = |piece: Range<usize>| Config {
+            sizes: config.sizes[piece.start.min(sizes)..piece.end.min(sizes)].to_vec(),
+            widths: config.widths[piece.start.max(sizes) - sizes..piece.end.max(sizes) - sizes]
+                .to_vec(),
+            ..config.clone()
+        };
+        cut(&works, parts).into_iter().map(share).collect()
+    }
+
     async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {
         let (mut long, mut widths, mut all) = (Vec::new(), Vec::new(), Vec::new());
         if !config.sizes.is_empty() {
@@ -220,7 +241,7 @@ impl Experiment for Emergence {
         let all = || self.long.iter().chain(&self.widths);
         let sessions = || all().map(|ensemble| ensemble.study.session());
         Ok(Progress {
-            step: sessions().map(train::Session::steps_done).sum(),
+            step: sessions().map(Session::steps_done).sum(),
             total: sessions().map(|session| session.config().steps).sum(),
             seconds_left: all().map(|ensemble| ensemble.seconds_left).sum(),
             training,
@@ -240,5 +261,31 @@ impl Experiment for Emergence {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn sessions(&mut self) -> Vec<&mut Session> {
+        let all = self.long.iter_mut().chain(&mut self.widths);
+        all.map(|ensemble| ensemble.study.session_mut()).collect()
+    }
+
+    fn memory(&self) -> Result<String> {
+        let seen: Vec<_> = self.long.iter().chain(&self.widths).map(|e| &e.seen).collect();
+        to_json(&seen)
+    }
+
+    fn recall(&mut self, memory: &str) -> Result<()> {
+        let seen: Vec<Vec<Vec<Sitting>>> = serde_json::from_str(memory).map_err(|error| {
+            Error::bad_input(format!("What the saved run saw can't be read: {error}"), "")
+        })?;
+        let mut all: Vec<_> = self.long.iter_mut().chain(&mut self.widths).collect();
+        let fits = |(ensemble, seen): (&&mut Ensemble, &Vec<Vec<Sitting>>)| {
+            let members = ensemble.study.sets().ranges().len();
+            seen.len() <= ensemble.checkpoints.len() && seen.iter().all(|s| s.len() == members)
+        };
+        if seen.len() != all.len() || !all.iter().zip(&seen).all(fits) {
+            return Err(Error::bad_input("The saved run saw other networks", ""));
+        }
+        all.iter_mut().zip(seen).for_each(|(ensemble, seen)| ensemble.seen = seen);
+        Ok(())
     }
 }

@@ -10,13 +10,14 @@ use super::gallery::{Images, nearest};
 use super::portrait::{Look, Portrait};
 use super::references::{Reference, References};
 use super::study::{Differences, Member, Point, Study};
-use super::{Detail, Experiment, Preset, Progress};
+use super::{Detail, Experiment, Preset, Progress, cut_evenly};
 use crate::compute::Engine;
+use crate::compute::breath::breathe;
 use crate::data::{Shape, Split};
 use crate::denoiser::{Distill, GaussianFit, LinearFit};
 use crate::error::Result;
 use crate::metrics::Estimate;
-use crate::train;
+use crate::train::{self, Session};
 
 /// What to train and what to look at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -161,6 +162,10 @@ impl Experiment for GaussianBias {
         &config.look
     }
 
+    fn shares(config: &Config, parts: usize) -> Vec<Config> {
+        cut_evenly(&config.sizes, parts).map(|sizes| Config { sizes, ..config.clone() }).collect()
+    }
+
     async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {
         let seed = config.seed;
         let members: Vec<_> = config.sizes.iter().map(|&n| Member { first: 0, n, seed }).collect();
@@ -187,7 +192,7 @@ impl Experiment for GaussianBias {
         for (m, (point, trained)) in points.into_iter().zip(&portraits).enumerate() {
             let reference = Reference::of(references, &point.member.range())?;
             let linear = distilled.as_ref().map(|(linear, all)| (&linear.fits()[m], &all[m]));
-            biases.push(bias(&self.config, &self.study, point, trained, reference, linear)?);
+            biases.push(bias(&self.config, &self.study, point, trained, reference, linear).await?);
         }
         Ok(biases)
     }
@@ -195,10 +200,14 @@ impl Experiment for GaussianBias {
     fn config(&self) -> &Config {
         &self.config
     }
+
+    fn sessions(&mut self) -> Vec<&mut Session> {
+        vec![self.study.session_mut()]
+    }
 }
 
 /// One network beside its references, and D_L, if it is known.
-fn bias(
+async fn bias(
     config: &Config,
     study: &Study,
     point: Point,
@@ -210,13 +219,18 @@ fn bias(
     let (shape, mean) = (study.split().shape(), reference.mean());
     let (fit_linear, linear) = distilled.unzip();
     let to = |other: &Portrait| Some(Differences::between(linear?, other, shape.dim()));
-    let weights = fit_linear.map(|fit| {
-        let at = |sigma| fit.sigmas.iter().position(|&s| s == sigma);
-        let weight = |&sigma: &f32| Some((sigma, &fit.weights[at(sigma)?]));
-        config.look.sigmas.iter().filter_map(weight).collect::<Vec<_>>()
-    });
-    let align = |&(sigma, weight): &_| align(sigma, weight, fit, config.axes);
-    let show = |&(sigma, weight): &_| Weights::of(sigma, weight, fit, shape);
+    let (mut alignment, mut weights) = (Vec::new(), Vec::new());
+    for &sigma in &config.look.sigmas {
+        let known = fit_linear.and_then(|fit| {
+            let level = fit.sigmas.iter().position(|&s| s == sigma)?;
+            fit.weights.get(level)
+        });
+        if let Some(weight) = known {
+            alignment.push(align(sigma, weight, fit, config.axes));
+            weights.push(Weights::of(sigma, weight, fit, shape));
+            breathe().await;
+        }
+    }
     let denoisers = [
         ("trained", Some(trained)),
         ("linear", linear),
@@ -233,8 +247,8 @@ fn bias(
         difference_linear_empirical: to(empirical),
         cosine_linear: linear.map(|linear| trained.sample_cosine(linear, &mean)),
         cosine_linear_gaussian: linear.map(|linear| linear.sample_cosine(gaussian, &mean)),
-        alignment: weights.as_ref().map(|list| list.iter().map(align).collect()),
-        weights: weights.as_ref().map(|list| list.iter().map(show).collect()),
+        alignment: linear.map(|_| alignment),
+        weights: linear.map(|_| weights),
         axes: Images::signed(axes),
         paths: denoisers.into_iter().filter_map(path).collect::<Result<_>>()?,
         point,

@@ -10,8 +10,10 @@
 //! | [`wiener`] | | does a linear denoiser learn D_G (Theorem 1)? |
 //!
 //! They are built of a [`study`], which trains an ensemble, [`portrait`]s, all that is shown of a
-//! denoiser, and [`references`], the exact denoisers beside it. A [`run`] makes reports of them.
+//! denoiser, and [`references`], the exact denoisers beside it. A [`run`] saves
+//! them and makes reports; [`any`] finds them by name.
 
+pub mod any;
 pub mod emergence;
 pub mod exact;
 pub mod gallery;
@@ -24,6 +26,8 @@ pub mod study;
 pub mod transition;
 pub mod wiener;
 
+use std::fmt::Debug;
+use std::ops::Range;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -31,15 +35,15 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use crate::compute::Engine;
 use crate::data::{Shape, Split};
 use crate::error::Result;
-use crate::train;
+use crate::train::{self, Session};
 use portrait::Look;
 
 /// An experiment in the caller's hand: it advances while it is called, pauses while it is not, and
 /// is cancelled by dropping it.
 #[expect(async_fn_in_trait, reason = "an engine stays on its thread, so nobody needs Send")]
-pub trait Experiment: Sized {
+pub trait Experiment: Sized + Debug {
     /// Everything that decides the outcome, but the images.
-    type Config: Clone + Serialize + DeserializeOwned;
+    type Config: Clone + Debug + Serialize + DeserializeOwned;
     /// What came out.
     type Findings: Serialize;
     /// Its name on the command line and in reports.
@@ -54,6 +58,10 @@ pub trait Experiment: Sized {
     /// How it looks at denoisers.
     fn look(config: &Self::Config) -> &Look;
 
+    /// Splits `config` into at most `parts`, of about equal work. Their findings, one after the
+    /// other, are the whole's.
+    fn shares(config: &Self::Config, parts: usize) -> Vec<Self::Config>;
+
     /// Makes everything ready to train on `split`.
     async fn new(engine: &Engine, split: &Split, config: Self::Config) -> Result<Self>;
 
@@ -65,6 +73,41 @@ pub trait Experiment: Sized {
 
     /// The configuration that it was made with.
     fn config(&self) -> &Self::Config;
+
+    /// Its ensembles, always in the same order.
+    fn sessions(&mut self) -> Vec<&mut Session>;
+
+    /// What it saw on the way and no ensemble remembers, as JSON.
+    fn memory(&self) -> Result<String> {
+        Ok(String::new())
+    }
+
+    /// Takes over what [`memory`](Self::memory) said, or refuses it and stays what it was.
+    fn recall(&mut self, _memory: &str) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Cuts a list of works into at most `parts` pieces, in order, of about equal work.
+fn cut(work: &[f64], parts: usize) -> Vec<Range<usize>> {
+    let total: f64 = work.iter().sum();
+    let parts = parts.clamp(1, work.len().max(1)) as f64;
+    let (mut pieces, mut first, mut sum) = (Vec::new(), 0, 0.0);
+    for (next, pair) in (1..).zip(work.windows(2)) {
+        sum += pair[0];
+        let target = total * (pieces.len() + 1) as f64 / parts;
+        if sum + pair[1] / 2.0 > target {
+            pieces.push(first..next);
+            first = next;
+        }
+    }
+    pieces.push(first..work.len());
+    pieces
+}
+
+/// The same for works that are all alike.
+fn cut_evenly<T: Clone>(list: &[T], parts: usize) -> impl Iterator<Item = Vec<T>> {
+    cut(&vec![1.0; list.len()], parts).into_iter().map(|piece| list[piece].to_vec())
 }
 
 /// How closely to look.
@@ -140,5 +183,30 @@ impl Progress {
     const fn of(training: train::Report) -> Self {
         let train::Report { step, total, seconds_left, .. } = training;
         Self { step, total, seconds_left, training }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_about_equal() {
+        let sizes = |work: &[f64], parts| -> Vec<usize> {
+            let pieces = cut(work, parts);
+            assert_eq!(
+                pieces.iter().flat_map(Clone::clone).collect::<Vec<_>>(),
+                (0..work.len()).collect::<Vec<_>>()
+            );
+            pieces.iter().map(|piece| piece.len()).collect()
+        };
+        assert_eq!(sizes(&[1.0; 6], 3), [2, 2, 2]);
+        assert_eq!(sizes(&[1.0; 5], 2), [3, 2]);
+        assert_eq!(sizes(&[1.0; 9], 4), [2, 3, 2, 2]);
+        assert_eq!(sizes(&[1.0; 2], 8), [1, 1]);
+        assert_eq!(sizes(&[1.0; 3], 0), [3]);
+        assert_eq!(sizes(&[4.0, 1.0, 1.0, 1.0, 1.0], 2), [1, 4]);
+        assert_eq!(sizes(&[1.0, 1.0, 9.0, 1.0], 3), [2, 1, 1]);
+        assert_eq!(sizes(&[], 3), [0]);
     }
 }

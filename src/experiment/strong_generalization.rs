@@ -9,12 +9,12 @@ use super::gallery::Gallery;
 use super::portrait::{Look, Portrait};
 use super::references::References;
 use super::study::{Member, Point, Study};
-use super::{Detail, Experiment, Preset, Progress};
+use super::{Detail, Experiment, Preset, Progress, cut_evenly};
 use crate::compute::Engine;
 use crate::data::{Shape, Split};
 use crate::error::Result;
 use crate::metrics::{Closeness, Estimate};
-use crate::train;
+use crate::train::{self, Session};
 
 /// What to train and what to look at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -77,6 +77,10 @@ impl Experiment for StrongGeneralization {
         &config.look
     }
 
+    fn shares(config: &Config, parts: usize) -> Vec<Config> {
+        cut_evenly(&config.sizes, parts).map(|sizes| Config { sizes, ..config.clone() }).collect()
+    }
+
     async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {
         let [a, b] = config.seeds;
         let halves = |&n| [Member { first: 0, n, seed: a }, Member { first: n, n, seed: b }];
@@ -114,6 +118,10 @@ impl Experiment for StrongGeneralization {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn sessions(&mut self) -> Vec<&mut Session> {
+        vec![self.study.session_mut()]
     }
 }
 

@@ -88,17 +88,7 @@ impl Study {
         let session = plan.load(engine).await?;
         let (engine, split) = (engine.clone(), split.clone());
         let (last, step_seconds) = (1, None);
-        Ok(Self {
-            engine,
-            split,
-            sets,
-            session,
-            lens,
-            glance,
-            distillation,
-            last,
-            step_seconds,
-        })
+        Ok(Self { engine, split, sets, session, lens, glance, distillation, last, step_seconds })
     }
 
     /// Trains for about `slice`, and tells how it goes. Does nothing once all steps are done.

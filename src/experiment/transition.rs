@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::portrait::Look;
 use super::references::References;
 use super::study::{Member, Point, Study};
-use super::{Detail, Experiment, Preset, Progress};
+use super::{Detail, Experiment, Preset, Progress, cut_evenly};
 use crate::compute::Engine;
 use crate::data::{Shape, Split};
 use crate::error::Result;
-use crate::train;
+use crate::train::{self, Session};
 
 /// What to train and what to look at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,6 +60,10 @@ impl Experiment for Transition {
         &config.look
     }
 
+    fn shares(config: &Config, parts: usize) -> Vec<Config> {
+        cut_evenly(&config.sizes, parts).map(|sizes| Config { sizes, ..config.clone() }).collect()
+    }
+
     async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {
         let of_size = |&n| config.seeds.iter().map(move |&seed| Member { first: 0, n, seed });
         let members: Vec<_> = config.sizes.iter().flat_map(of_size).collect();
@@ -78,5 +82,9 @@ impl Experiment for Transition {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn sessions(&mut self) -> Vec<&mut Session> {
+        vec![self.study.session_mut()]
     }
 }

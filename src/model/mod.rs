@@ -50,6 +50,14 @@ pub enum Architecture {
 }
 
 impl Architecture {
+    /// Hidden units, or channels at the finest resolution.
+    #[must_use]
+    pub const fn width(&self) -> usize {
+        match *self {
+            Self::Mlp { width, .. } | Self::UNet { width, .. } => width,
+        }
+    }
+
     /// The same with another width.
     #[must_use]
     pub const fn with_width(&self, width: usize) -> Self {

@@ -6,6 +6,7 @@
 mod dataset;
 mod engine;
 mod exact;
+mod run;
 mod self_check;
 mod wiener;
 

@@ -79,6 +79,29 @@ export interface Samples {
   heldOutGl: number;
 }
 
+export type ExperimentName = "transition" | "gaussian-bias" | "emergence" | "strong-generalization";
+
+/** How far an experiment is. */
+export interface Progress {
+  /** Training steps, of all its ensembles. */
+  step: number;
+  total: number;
+  secondsLeft: number | null;
+  /** The ensemble that has just trained. */
+  training: {
+    step: number;
+    total: number;
+    stepsPerSecond: number;
+    secondsLeft: number | null;
+    members: {
+      /** Mean of the steps since the last report. */
+      loss: number | null;
+      gradientNorm: number;
+      status: { name: "learning" } | { name: "diverged"; step: number };
+    }[];
+  };
+}
+
 /** A number over time, as it happened and as the theorem says. */
 export interface Curve {
   measured: Float64Array<ArrayBuffer>;

@@ -5,6 +5,7 @@
 pub mod closed_forms;
 pub mod conv_stages;
 pub mod distillation;
+pub mod experiments;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod gradients;
 pub mod self_check;
@@ -123,6 +124,10 @@ macro_rules! tests_of {
         $run! { $engine, distillation:
         distilling_a_linear_network_returns_it, distillation_leaves_nothing_linear,
         distilled_on_its_training_images_the_optimum_is_gaussian }
+    };
+    (experiments, $run:ident, $engine:expr) => {
+        $run! { $engine, experiments:
+        a_restored_experiment_goes_on, a_glance_is_a_small_report, an_experiment_changes_engines }
     };
     (self_check, $run:ident, $engine:expr) => {
         $run! { $engine, self_check: every_check_holds }

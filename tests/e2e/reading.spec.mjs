@@ -1,15 +1,8 @@
 // Reading: widths, themes, keyboard, assistive technology, security policy.
 
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { siteTest, siteUrl } from "./harness.mjs";
-import { live, open, ready } from "./page.mjs";
-
-const axe = await readFile(
-  createRequire(new URL("../../www/package.json", import.meta.url)).resolve("axe-core/axe.min.js"),
-  "utf8",
-);
+import { live, open, ready, violations } from "./page.mjs";
 
 for (const width of [390, 768, 1280, 2560]) {
   siteTest(
@@ -44,15 +37,7 @@ for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
         await ready(page, "trajectory");
         await ready(page, "samples");
         await page.locator("#engine").click();
-        await page.evaluate(axe);
-        const violations = await page.evaluate(async () => {
-          // @ts-expect-error: axe was put there just now.
-          const result = await axe.run(document, { resultTypes: ["violations"] });
-          return result.violations.map(
-            (/** @type {any} */ { id, nodes }) => `${id}: ${nodes.map((/** @type {any} */ n) => n.target).join(" | ")}`,
-          );
-        });
-        assert.deepEqual(violations, []);
+        assert.deepEqual(await violations(page), []);
       },
     );
   }

@@ -31,7 +31,7 @@ export function mountArticle(page) {
   heroFigure(byId("hero"), page);
   denoiseFigure(byId("denoise"), page);
   errorsFigure(byId("errors"), page);
-  const lab = labFigure(byId("lab"), page);
+  const lab = labFigure(byId("lab"), page, () => training.own);
   const training = trainingSet(byId("training-set"), byId("drop-notice"), page, lab.open);
   trajectoryFigure(byId("trajectory"), page);
   samplesFigure(byId("samples"), page);

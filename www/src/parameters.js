@@ -254,7 +254,7 @@ export const parameters = {
     type: "choice",
     label: "Network",
     help: "Which recorded run the figures of this section show.",
-    default: "faithful",
+    default: "main",
     options: [
       { value: "faithful", label: "U-Net, 16 × 16" },
       { value: "main", label: "MLP, 12 × 12" },
@@ -281,7 +281,7 @@ export const parameters = {
     ],
   }),
   "bias.sample": range("Sample", "Which starting noise.", 1, 1, 64),
-  "bias.step": range("Step", "The step that is shown large.", 7, 1, 64),
+  "bias.step": range("Step", "The step that is shown large.", 9, 1, 64),
   "bias.sigma": /** @type {Range} */ ({
     type: "range",
     label: "Noise level σ",
@@ -336,7 +336,7 @@ export const parameters = {
       { value: "gl", label: "GL score" },
       { value: "memorized", label: "Copies" },
       { value: "linearity", label: "Linearity" },
-      { value: "cosine", label: "Cosine with Gaussian" },
+      { value: "cosine", label: "Cosine" },
     ],
   }),
   "lab.n": /** @type {Stops} */ ({

@@ -5,17 +5,10 @@
  * @typedef {import("./report.js").Report} Report
  * @typedef {import("./report.js").Point} Point
  * @typedef {import("./report.js").Agreement} Agreement
- * @typedef {import("./report.js").DataRecipe} DataRecipe
  * @typedef {import("./report.js").ExperimentName} ExperimentName
  * @typedef {import("./report.js").Preset} Preset
  *
- * @typedef {object} RunOptions what a run is started with
- * @property {ExperimentName} experiment
- * @property {Preset} preset
- * @property {DataRecipe} data
- * @property {number} seed
- * @property {any} [config] what differs from the preset
- *
+ * @typedef {import("./engine/protocol.js").RunOptions} RunOptions
  * @typedef {{engine: string, checksum: string, numbers: number[]}} Expected what came out where the link was made
  * @typedef {{label: string, value: number}} Headline
  * @typedef {{

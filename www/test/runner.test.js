@@ -205,6 +205,22 @@ test("paused means that nothing is asked; one step means one slice, and a look a
   assert.equal(run.state, "done");
 });
 
+test("at a tenth of the speed it rests for nine tenths of the time, and full speed comes at once", async () => {
+  const { runner, workers } = world({ choice: "gpu" });
+  const run = runner.start(OPTIONS);
+  await until(run, ({ progress }) => progress.step > 0);
+  run.speed = 0.1;
+  await tick();
+  const before = slices(workers[0]);
+  // The rest after a slice is 1.8 s here.
+  await tick();
+  await tick();
+  assert.ok(slices(workers[0]) - before <= 1);
+  run.speed = 1;
+  await done(run);
+  assert.equal(run.state, "done");
+});
+
 test("a run can be paused before it is ready, and starts when the reader says so", async () => {
   const { runner, workers } = world();
   const run = runner.start(OPTIONS);
@@ -325,7 +341,9 @@ test("a run that was interrupted is listed, and goes on where it stopped", async
   const run = first.runner.start(OPTIONS);
   await until(run, ({ progress }) => progress.step > 9);
   run.pause();
+  // What was under way is done, kept and told.
   await tick();
+  await new Promise((resolve) => setTimeout(resolve, 200));
   const { step } = run.progress;
   assert.ok(step < SHARE_STEPS);
 

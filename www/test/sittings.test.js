@@ -11,7 +11,12 @@ import { atTheEnd, onset, plane, standAt, widthOf } from "../src/sittings.js";
  */
 const sitting = (n, width, step, memorized = 0) =>
   /** @type {import("../src/report.js").Sitting} */ (
-    /** @type {unknown} */ ({ n, step, architecture: { kind: "mlp", width }, closeness: { memorized: { mean: memorized } } })
+    /** @type {unknown} */ ({
+      n,
+      step,
+      architecture: { kind: "mlp", width },
+      closeness: { memorized: { mean: memorized } },
+    })
   );
 
 const report = /** @type {import("../src/report.js").Report<"emergence">} */ (

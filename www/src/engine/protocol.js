@@ -90,6 +90,7 @@
  * @typedef {{
  *   prepare: {call: PrepareCall, result: null},
  *   open: {call: OpenCall, result: null},
+ *   selfCheck: {call: OpenCall, result: import("../../pkg/hidden_gaussian.js").Check[]},
  *   measure: {call: {}, result: EngineInfo["rates"]},
  *   describe: {call: DescribeCall, result: DescribeResult},
  *   denoise: {call: DenoiseCall, result: DenoiseResult},

@@ -151,7 +151,8 @@ export class Run extends EventTarget {
   /** @type {Exclude<State, "paused">} */
   #phase = "preparing";
   #paused = false;
-  /** Resolves at the reader's next wish; paused hands wait for it. */
+  #speed = 1;
+  /** Resolves at the reader's next wish; hands that pause or rest wait for it. */
   #wish = openPromise();
   #clock;
   #keeping = new Pace(CHECKPOINT_MS);
@@ -227,6 +228,17 @@ export class Run extends EventTarget {
     this.#setPaused(false);
   }
 
+  /** The share of the time that it trains, above 0 and up to 1. */
+  get speed() {
+    return this.#speed;
+  }
+
+  set speed(share) {
+    this.#speed = share;
+    this.#rouse();
+    this.#tell();
+  }
+
   /** One slice of a paused run. */
   step() {
     if (!this.#paused) return;
@@ -284,7 +296,7 @@ export class Run extends EventTarget {
     this.#tell();
   }
 
-  /** Let paused hands look at what the reader wishes. */
+  /** Let hands that wait look at what the reader wishes. */
   #rouse() {
     const { resolve } = this.#wish;
     this.#wish = openPromise();
@@ -439,8 +451,10 @@ export class Run extends EventTarget {
       }
       const stepped = hand.step;
       hand.step = false;
+      const start = performance.now();
       const progress = await client.call("advance", { milliseconds: SLICE_MS });
       if (stale()) return;
+      const elapsed = performance.now() - start;
       shares.forEach((share, i) => (share.progress = progress[i]));
       this.#ran();
       done = progress.every(({ step, total }) => step >= total);
@@ -457,6 +471,7 @@ export class Run extends EventTarget {
         if (stale()) return;
         if (this.#paused || this.#keeping.due) void this.#keep();
       }
+      if (this.#speed < 1 && !this.#paused) await this.#rest(elapsed * (1 / this.#speed - 1));
     }
     if (stale()) return;
     const reports = await client.call("report", {});
@@ -466,6 +481,11 @@ export class Run extends EventTarget {
     client.close();
     this.#fresh = true;
     this.#tellSoon();
+  }
+
+  /** Wait so long, or until the reader wishes something else. @param {number} milliseconds */
+  async #rest(milliseconds) {
+    await Promise.race([this.#wish.promise, new Promise((resolve) => setTimeout(resolve, milliseconds))]);
   }
 
   /** @param {Hand} hand */
@@ -515,7 +535,7 @@ export class Run extends EventTarget {
   /** @returns {KeptRun} */
   #record() {
     if (!this.#plan || !this.engine) throw new Error("Nothing is planned yet");
-    const { step, total } = this.progress;
+    const { step, total } = this.#measure();
     return {
       id: this.id,
       options: this.options,
@@ -583,7 +603,7 @@ export class Run extends EventTarget {
       step,
       total,
       stepsPerSecond,
-      secondsLeft: Number.isFinite(secondsLeft) && step < total ? secondsLeft : null,
+      secondsLeft: Number.isFinite(secondsLeft) && step < total ? secondsLeft / this.#speed : null,
       workers: this.#crew.length,
       members: shares.flatMap(({ training }) => training.members),
     };

@@ -5,6 +5,7 @@ import { QUICK_FACES } from "../data.js";
 import { canvas, element } from "../dom.js";
 import { count, fixed, percent } from "../format.js";
 import { drawRow } from "../images.js";
+import { axisName, HALO, title } from "../marks.js";
 import { memorizedColour } from "../memorized.js";
 import { provenance, reportFigure, ReportSource } from "../reports.js";
 import { runPanel } from "../run-panel.js";
@@ -49,7 +50,9 @@ export function emergenceFigure(root, page, source) {
   const drawMap = mapChart(element(root, "map"), (step, width) =>
     store.set({ "emergence.step": Math.round(step), "emergence.width": Math.round(width) }),
   );
-  const drawOverTime = curvesChart(element(root, "over-time"), (step) => store.set({ "emergence.step": Math.round(step) }));
+  const drawOverTime = curvesChart(element(root, "over-time"), (step) =>
+    store.set({ "emergence.step": Math.round(step) }),
+  );
   const drawOverWidth = curvesChart(element(root, "over-width"), (width) =>
     store.set({ "emergence.width": Math.round(width) }),
   );
@@ -101,7 +104,8 @@ export function emergenceFigure(root, page, source) {
     experiment: "emergence",
     seed: "emergence.seed",
     settings: () => ({ preset: "quick", data: QUICK_FACES }),
-    about: () => "Trains small networks on 16 to 128 faces of 12 × 12 pixels, and three widths on 32, and looks at them as they go.",
+    about: () =>
+      "Trains small networks on 16 to 128 faces of 12 × 12 pixels, and three widths on 32, and looks at them as they go.",
     // A run has nothing to show before its first checkpoint.
     onReport: (report, run) => source.show(report && plane(report).length > 0 ? report : undefined, run),
     summary: (report) => {
@@ -185,8 +189,8 @@ function mapChart(root, choose) {
           marks: [
             ruleX([current.step], { stroke: "var(--line)" }),
             ruleY([widthOf(current)], { stroke: "var(--line)" }),
-            text(["Width"], { text: (label) => label, frameAnchor: "top-left", dx: -36, dy: -20, className: "chart-title" }),
-            text(["training steps →"], { text: (label) => label, frameAnchor: "bottom-right", dy: 34, fill: "var(--muted)" }),
+            title("Width", { dx: -36 }),
+            axisName("training steps"),
             // A square has become a copier, a circle has not.
             dot(sittings, {
               x: "step",
@@ -221,10 +225,22 @@ function curvesChart(root, choose) {
         const best = peak(sittings);
         return (
           `Scores over ${what}: the cosine to the Gaussian’s samples is largest, ${fixed(best.cosineGaussian.mean)}, at ` +
-          `${count(position(axis, best))}` + (at === undefined ? "" : `; chosen: ${count(at)}`)
+          `${count(position(axis, best))}` +
+          (at === undefined ? "" : `; chosen: ${count(at)}`)
         );
       },
-      columns: ["Steps", "Width", "Cosine to D_G", "± s.e.", "Distance to D_G", "± s.e.", "Memorized", "± s.e.", "GL score", "± s.e."],
+      columns: [
+        "Steps",
+        "Width",
+        "Cosine to D_G",
+        "± s.e.",
+        "Distance to D_G",
+        "± s.e.",
+        "Memorized",
+        "± s.e.",
+        "GL score",
+        "± s.e.",
+      ],
       rows: ({ sittings }) =>
         sittings.map((sitting) => [
           count(sitting.step),
@@ -236,9 +252,10 @@ function curvesChart(root, choose) {
         const points = SCORES.flatMap(({ name, value }) =>
           sittings.map((sitting) => ({ name, x: position(axis, sitting), y: value(sitting).mean })),
         );
-        const references = sittings.length === 0 ? [] : [
-          { name: "GL score", y: sittings[0].closenessHeldOut.gl.mean, label: "held-out images" },
-        ];
+        const references =
+          sittings.length === 0
+            ? []
+            : [{ name: "GL score", y: sittings[0].closenessHeldOut.gl.mean, label: "held-out images" }];
         const positions = points.map(({ x }) => x);
         const shown = at !== undefined && positions.includes(at) ? [at] : [];
         return {
@@ -259,15 +276,31 @@ function curvesChart(root, choose) {
           marks: [
             ruleY(SCORES, { fy: "name", y: 0, stroke: "var(--muted)" }),
             ruleY(SCORES, { fy: "name", y: 1, stroke: "var(--line)" }),
-            ruleX(shown.flatMap((x) => SCORES.map(({ name }) => ({ name, x }))), { fy: "name", x: "x", stroke: "var(--line)" }),
-            text(SCORES, { fy: "name", text: "name", frameAnchor: "top-left", dy: -26, dx: -40, className: "chart-title" }),
+            ruleX(
+              shown.flatMap((x) => SCORES.map(({ name }) => ({ name, x }))),
+              { fy: "name", x: "x", stroke: "var(--line)" },
+            ),
+            text(SCORES, {
+              fy: "name",
+              text: "name",
+              frameAnchor: "top-left",
+              dy: -26,
+              dx: -40,
+              className: "chart-title",
+            }),
             ruleY(references, { fy: "name", y: "y", stroke: "var(--d-data)", strokeDasharray: "2 3" }),
             text(references, { fy: "name", y: "y", text: "label", frameAnchor: "right", dy: -7, fill: "var(--muted)" }),
             line(points, { fy: "name", x: "x", y: "y", stroke: "var(--d-theta)", strokeWidth: 2 }),
             dot(points, { fy: "name", x: "x", y: "y", r: 3, fill: "var(--d-theta)" }),
-            dot(points.filter(({ x }) => x === at), { fy: "name", x: "x", y: "y", r: 5.5, fill: "var(--d-theta)", stroke: "var(--paper)", strokeWidth: 2 }),
-            text(points.filter(({ x }) => x === at), { fy: "name", x: "x", y: "y", text: ({ y }) => fixed(y), dy: -13, stroke: "var(--paper)", strokeWidth: 4, fill: "var(--ink)" }),
-            text([axis === "step" ? "training steps →" : "width →"], { fy: () => SCORES[SCORES.length - 1].name, text: (label) => label, frameAnchor: "bottom-right", dy: 34, fill: "var(--muted)" }),
+            dot(
+              points.filter(({ x }) => x === at),
+              { fy: "name", x: "x", y: "y", r: 5.5, fill: "var(--d-theta)", stroke: "var(--paper)", strokeWidth: 2 },
+            ),
+            text(
+              points.filter(({ x }) => x === at),
+              { fy: "name", x: "x", y: "y", text: ({ y }) => fixed(y), dy: -13, ...HALO },
+            ),
+            axisName(axis === "step" ? "training steps" : "width", { fy: () => SCORES[SCORES.length - 1].name }),
           ],
         };
       },

@@ -2,7 +2,7 @@
 import { dot, line, link, text } from "@observablehq/plot";
 import { chart } from "../chart.js";
 import { DENOISERS } from "../denoisers.js";
-import { byId, element, make, NARROW, part } from "../dom.js";
+import { element, make, NARROW, part } from "../dom.js";
 import { toFailure } from "../engine/protocol.js";
 import { NEAR, showFailure } from "../figure.js";
 import { showReport } from "../figure-tools.js";
@@ -58,13 +58,13 @@ const MEASURES = {
     title: "GL score: distance to the nearest training image",
     of: ({ closeness }) => closeness.gl.mean,
     gaussian: ({ closenessGaussian }) => closenessGaussian.gl.mean,
-    format: fixed,
+    format: (value) => fixed(value),
   },
   memorized: {
     title: "Copies among the samples",
     of: ({ closeness }) => closeness.memorized.mean,
     gaussian: ({ closenessGaussian }) => closenessGaussian.memorized.mean,
-    format: percent,
+    format: (value) => percent(value),
   },
   linearity: {
     title: `Linearity at σ = ${SIGMA}`,
@@ -83,8 +83,9 @@ const MEASURES = {
 /**
  * @param {HTMLElement} root
  * @param {import("../figure.js").Page} page
+ * @param {() => import("../report.js").DataRecipe | undefined} own the reader's own images
  */
-export function labFigure(root, page) {
+export function labFigure(root, page, own) {
   const { store, runner, live } = page;
   const errors = element(root, "lab-error");
   const body = element(root, "runs");
@@ -224,7 +225,7 @@ export function labFigure(root, page) {
   };
 
   const train = part(root, "train", HTMLButtonElement);
-  train.addEventListener("click", () => start(labOptions(store.values, page.own?.())));
+  train.addEventListener("click", () => start(labOptions(store.values, own())));
   const showSeed = () => live.set({ "lab.seed": String(store.values["lab.seed"]) });
   store.subscribe(["lab.seed"], showSeed);
   showSeed();
@@ -265,25 +266,24 @@ export function labFigure(root, page) {
   return {
     start,
     /**
-     * Take files that are the archive of a run.
+     * Take files that are a saved run.
      * @param {File[]} files
-     * @returns {Promise<Report | undefined>} its report; undefined when they are something else
+     * @returns {Promise<boolean>} false when they are something else
      */
     async open(files) {
-      if (files.length !== 1) return undefined;
+      if (files.length !== 1) return false;
       try {
         const archive = await openRun(files[0]);
-        if (!archive) return undefined;
+        if (!archive) return false;
+        errors.hidden = true;
         const { options, report } = archive;
         add({ id: `file-${made}`, options, report, state: "done", progress: { step: 0, total: 0 }, kept: false });
-        root.scrollIntoView({ block: "start" });
         live.announce(`Opened a run: ${describe(options, report).title}.`);
-        return report;
       } catch (thrown) {
         showFailure(errors, toFailure(thrown));
-        root.scrollIntoView({ block: "start" });
-        throw thrown;
       }
+      root.scrollIntoView({ block: "start" });
+      return true;
     },
   };
 }
@@ -313,9 +313,8 @@ const colourOf = (index) => `var(--run-${1 + (index % COLOURS)})`;
  * @param {import("../report.js").Preset} preset
  */
 async function showPreset(root, preset) {
-  const { config } = await loadRun(`transition-${preset}-faces`).catch(() => ({ config: undefined }));
-  if (!config) return;
-  for (const [name, value] of Object.entries(presetValues(config))) {
+  const recorded = await loadRun(`transition-${preset}-faces`).catch(() => undefined);
+  for (const [name, value] of Object.entries(recorded ? presetValues(recorded) : {})) {
     const input = root.querySelector(`[data-control="lab.${name}"] input`);
     if (input instanceof HTMLInputElement) input.placeholder = value;
   }

@@ -3,6 +3,7 @@ import { cell, text } from "@observablehq/plot";
 import { chart } from "../chart.js";
 import { element } from "../dom.js";
 import { count, fixed, percent } from "../format.js";
+import { axisName, title } from "../marks.js";
 import { memorizedColour, memorizedInk } from "../memorized.js";
 import { reportFigure } from "../reports.js";
 import { nearestStop, runSlider } from "../run-slider.js";
@@ -101,7 +102,11 @@ function phaseChart(root, choose) {
       pick: (step, n) => n !== undefined && choose(step, n),
       options({ sizes, steps, sittings, n, step }, width) {
         const grid = sizes.flatMap((size) => steps.map((time) => ({ n: size, step: time })));
-        const cells = sittings.map(({ n: size, step: time, closeness }) => ({ n: size, step: time, share: closeness.memorized.mean }));
+        const cells = sittings.map(({ n: size, step: time, closeness }) => ({
+          n: size,
+          step: time,
+          share: closeness.memorized.mean,
+        }));
         const roomy = width / steps.length > 56;
         return {
           height: MARGIN.marginTop + MARGIN.marginBottom + ROW * sizes.length,
@@ -120,8 +125,8 @@ function phaseChart(root, choose) {
               fontWeight: 400,
             }),
             cell([{ n, step }], { x: "step", y: "n", inset: 0, fill: "none", stroke: "var(--ink)", strokeWidth: 2.5 }),
-            text(["N"], { text: (label) => label, frameAnchor: "left", dx: -50, className: "chart-title" }),
-            text(["training steps →"], { text: (label) => label, frameAnchor: "bottom-right", dy: 34, fill: "var(--muted)" }),
+            title("N", { frameAnchor: "left", dx: -50, dy: 0 }),
+            axisName("training steps"),
           ],
         };
       },

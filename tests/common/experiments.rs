@@ -1,0 +1,140 @@
+//! What must hold of an experiment on either engine, of which only the name is known.
+
+use std::time::Duration;
+
+use hidden_gaussian::compute::Engine;
+use hidden_gaussian::data::Split;
+use hidden_gaussian::data::faces::faces;
+use hidden_gaussian::experiment::any::{AnyRun, by_name};
+use hidden_gaussian::experiment::{Detail, Preset, Progress};
+use serde_json::{Value, json};
+
+pub fn split() -> Split {
+    faces(3, 64, 6).unwrap().split(3, 20).unwrap()
+}
+
+/// A preset made so small that it ends in a moment.
+pub fn tiny(experiment: &str, split: &Split) -> String {
+    let config = by_name(experiment).unwrap().preset(Preset::Quick, split.shape(), 5).unwrap();
+    let mut config: Value = serde_json::from_str(&config).unwrap();
+    config["sizes"] = json!([2, 5, 20]);
+    for train in ["train", "trainLong"] {
+        if let Some(train) = config.get_mut(train) {
+            train["architecture"] = json!({"kind": "mlp", "width": 12, "depth": 1});
+            train["steps"] = json!(24);
+            train["batch"] = json!(5);
+        }
+    }
+    if experiment == "emergence" {
+        config["widths"] = json!([8, 20]);
+        config["widthSizes"] = json!([5]);
+        config["checkpoints"] = json!([4, 16]);
+    }
+    let look = &mut config["look"];
+    look["samples"] = json!(26);
+    look["images"] = json!(25);
+    look["samplerSteps"] = json!(4);
+    look["sigmas"] = json!([1.0, 0.4, 0.2]);
+    if !look["distillation"].is_null() {
+        look["distillation"]["batches"] = json!(1);
+    }
+    config.to_string()
+}
+
+pub async fn start(engine: &Engine, experiment: &str, split: &Split) -> Box<dyn AnyRun> {
+    let config = tiny(experiment, split);
+    by_name(experiment).unwrap().start(engine, split, &config).await.unwrap()
+}
+
+/// Trains on for at most `slices` slices.
+pub async fn advance(run: &mut dyn AnyRun, slices: usize) -> Progress {
+    let mut progress = run.advance(Duration::ZERO).await.unwrap();
+    for _ in 1..slices {
+        if progress.is_done() {
+            break;
+        }
+        progress = run.advance(Duration::ZERO).await.unwrap();
+    }
+    progress
+}
+
+/// A report without what is never the same twice.
+pub async fn report(run: &mut dyn AnyRun, detail: Detail) -> Value {
+    let mut report: Value = serde_json::from_str(&run.report(detail).await.unwrap()).unwrap();
+    assert!(report["seconds"].take().as_f64().unwrap() > 0.0);
+    report
+}
+
+/// Saved on the way and restored into a new run, it ends at the same bits as one that never stopped;
+/// and looking does not change it.
+pub async fn a_restored_experiment_goes_on(engine: &Engine) {
+    let split = split();
+    for experiment in ["transition", "emergence"] {
+        let mut straight = start(engine, experiment, &split).await;
+        assert!(advance(&mut *straight, usize::MAX).await.is_done());
+        let expected = report(&mut *straight, Detail::Full).await;
+        assert_eq!(expected["final"], json!(true));
+
+        let mut paused = start(engine, experiment, &split).await;
+        // Three ensembles of 24 steps; all of them are past their first checkpoint then.
+        let before = advance(&mut *paused, if experiment == "emergence" { 30 } else { 9 }).await;
+        assert!(!before.is_done());
+        let glance = report(&mut *paused, Detail::Glance).await;
+        assert_eq!((&glance["final"], &glance["sigmas"]), (&json!(false), &json!([1.0, 0.4])));
+        let saved = paused.snapshot().await.unwrap();
+        drop(paused);
+
+        let mut resumed = start(engine, experiment, &split).await;
+        advance(&mut *resumed, 2).await;
+        resumed.restore(&saved).unwrap();
+        assert_eq!(report(&mut *resumed, Detail::Glance).await, glance, "{experiment}");
+        assert_eq!(advance(&mut *resumed, 1).await.step, before.step + 1);
+        advance(&mut *resumed, usize::MAX).await;
+        assert_eq!(report(&mut *resumed, Detail::Full).await, expected, "{experiment}");
+    }
+}
+
+/// A glance is a report like the full one, of the same samples, but fewer.
+pub async fn a_glance_is_a_small_report(engine: &Engine) {
+    let split = split();
+    let mut run = start(engine, "gaussian-bias", &split).await;
+    advance(&mut *run, usize::MAX).await;
+    let glance = report(&mut *run, Detail::Glance).await;
+    let full = report(&mut *run, Detail::Full).await;
+    assert_eq!(glance["data"], full["data"]);
+    let [of_glance, of_full] = [&glance, &full].map(|report| &report["findings"][2]);
+    assert_eq!((&of_glance["n"], &of_glance["step"]), (&json!(20), &json!(24)));
+    assert_eq!(of_glance["gallery"], of_full["gallery"]);
+    assert_eq!(of_glance["closeness"]["gl"]["count"], json!(24));
+    assert_eq!(of_full["closeness"]["gl"]["count"], json!(26));
+    for (report, paths, levels) in [(of_glance, 3, 2), (of_full, 4, 3)] {
+        assert_eq!(report["paths"].as_array().unwrap().len(), paths);
+        assert_eq!(report["linearity"].as_array().unwrap().len(), levels);
+    }
+    for of_linear in ["differenceLinear", "cosineLinear", "alignment", "weights"] {
+        assert!(of_glance[of_linear].is_null() && !of_full[of_linear].is_null(), "{of_linear}");
+    }
+}
+
+/// A run that began on the CPU goes on here.
+pub async fn an_experiment_changes_engines(engine: &Engine) {
+    let split = split();
+    let mut begun = start(&Engine::Cpu, "emergence", &split).await;
+    let before = advance(&mut *begun, 30).await;
+    let saved = begun.snapshot().await.unwrap();
+    let mut here = start(engine, "emergence", &split).await;
+    here.restore(&saved).unwrap();
+    assert_eq!(advance(&mut *here, 1).await.step, before.step + 1);
+    advance(&mut *here, usize::MAX).await;
+    advance(&mut *begun, usize::MAX).await;
+    let ends = [report(&mut *here, Detail::Full).await, report(&mut *begun, Detail::Full).await];
+    let [here, there] = ends.each_ref().map(|report| &report["findings"]["overTime"]);
+    let (here, there) = (here.as_array().unwrap(), there.as_array().unwrap());
+    assert_eq!((here.len(), there.len()), (9, 9));
+    for (here, there) in here.iter().zip(there) {
+        assert_eq!((&here["n"], &here["step"]), (&there["n"], &there["step"]));
+        let [here, there] =
+            [here, there].map(|sitting| sitting["closeness"]["gl"]["mean"].as_f64().unwrap());
+        assert!((here - there).abs() < 0.02 * there, "{here} {there}");
+    }
+}

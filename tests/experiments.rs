@@ -1,0 +1,165 @@
+//! Experiments by name on the CPU engine: shares, saved runs, damaged ones, and bad configurations.
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::experiments::{advance, report, split, start, tiny};
+use common::native;
+use hidden_gaussian::ErrorKind;
+use hidden_gaussian::compute::Engine;
+use hidden_gaussian::experiment::any::by_name;
+use hidden_gaussian::experiment::{Detail, Preset};
+use pollster::block_on;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+common::tests_of!(experiments, native, Some(Engine::Cpu));
+
+const NAMES: [&str; 4] = ["transition", "gaussian-bias", "emergence", "strong-generalization"];
+
+fn findings(config: &str, experiment: &str) -> Value {
+    block_on(async {
+        let (split, engine) = (split(), Engine::Cpu);
+        let experiment = by_name(experiment).unwrap();
+        let mut run = experiment.start(&engine, &split, config).await.unwrap();
+        advance(&mut *run, usize::MAX).await;
+        report(&mut *run, Detail::Full).await["findings"].take()
+    })
+}
+
+/// Joins lists, also those that stand in an object.
+fn join(whole: &mut Value, part: &Value) {
+    match (whole, part) {
+        (Value::Array(whole), Value::Array(part)) => whole.extend(part.iter().cloned()),
+        (Value::Object(whole), Value::Object(part)) => {
+            whole.iter_mut().for_each(|(name, list)| join(list, &part[name]));
+        }
+        _ => panic!("findings are lists"),
+    }
+}
+
+/// Several workers find what one would, bit for bit.
+#[test]
+fn shares_make_the_whole() {
+    for name in NAMES {
+        let config = tiny(name, &split());
+        let whole = findings(&config, name);
+        for workers in [2, 3] {
+            let shares = by_name(name).unwrap().shares(&config, workers).unwrap();
+            assert_eq!(shares.len(), workers, "{name}");
+            let mut parts = shares.iter().map(|share| findings(share, name));
+            let mut joined = parts.next().unwrap();
+            parts.for_each(|part| join(&mut joined, &part));
+            assert_eq!(joined, whole, "{name}, {workers} workers");
+        }
+    }
+}
+
+/// The page trains the quick presets on two or three workers, none of which should wait for long.
+#[test]
+fn the_quick_presets_are_shared_evenly() {
+    let shape = split().shape();
+    let shares = |name: &str, workers| -> Vec<Value> {
+        let experiment = by_name(name).unwrap();
+        let config = experiment.preset(Preset::Quick, shape, 1).unwrap();
+        let shares = experiment.shares(&config, workers).unwrap();
+        shares.iter().map(|share| serde_json::from_str(share).unwrap()).collect()
+    };
+    let sizes = |share: &Value| share["sizes"].as_array().unwrap().len();
+    for workers in [2, 3] {
+        let lens: Vec<usize> = shares("transition", workers).iter().map(sizes).collect();
+        assert_eq!(lens, vec![6 / workers; workers]);
+    }
+    let two = shares("emergence", 2);
+    assert_eq!([sizes(&two[0]), sizes(&two[1])], [2, 2]);
+}
+
+#[test]
+fn bad_configurations_say_what_and_where() {
+    let (split, engine) = (split(), Engine::Cpu);
+    assert!(by_name("transitions").err().unwrap().hint.contains("gaussian-bias"));
+    for name in NAMES {
+        let good = tiny(name, &split);
+        let experiment = by_name(name).unwrap();
+        let refuse = |config: &str| {
+            let error = block_on(experiment.start(&engine, &split, config)).err().unwrap();
+            assert_eq!(error.kind, ErrorKind::BadInput, "{name}: {error}");
+            error.message
+        };
+        assert!(refuse("{").contains("line 1"));
+        let change = |path: &str, value: Value| {
+            let mut config: Value = serde_json::from_str(&good).unwrap();
+            *config.pointer_mut(path).unwrap() = value;
+            config.to_string()
+        };
+        let mut surplus: Value = serde_json::from_str(&good).unwrap();
+        surplus["look"]["sample"] = json!(3);
+        let message = refuse(&surplus.to_string());
+        assert!(message.contains("unknown field `sample`"), "{message}");
+        assert!(refuse(&change("/look/samples", json!("many"))).contains("column"));
+        refuse(&change("/look/samples", json!(0)));
+        refuse(&change("/look/sigmas", json!([])));
+        refuse(&change("/train/steps", json!(0)));
+        refuse(&change("/train/rate", json!(-1.0)));
+        refuse(&change("/sizes", json!([0])));
+        let error = block_on(experiment.start(&engine, &split, &change("/sizes", json!([1000]))));
+        let error = error.err().unwrap();
+        assert!(matches!(error.kind, ErrorKind::LimitExceeded { .. }), "{name}: {error}");
+    }
+}
+
+fn saved(experiment: &str) -> Vec<u8> {
+    block_on(async {
+        let mut run = start(&Engine::Cpu, experiment, &split()).await;
+        advance(&mut *run, 30).await;
+        run.snapshot().await.unwrap()
+    })
+}
+
+/// A saved run goes back into its own experiment only.
+#[test]
+fn other_runs_are_refused() {
+    block_on(async {
+        let (split, engine) = (split(), Engine::Cpu);
+        let saved = saved("transition");
+        let mut emergence = start(&engine, "emergence", &split).await;
+        assert!(emergence.restore(&saved).unwrap_err().message.contains("transition"));
+        let config = tiny("transition", &split).replace("\"batch\":5", "\"batch\":6");
+        let experiment = by_name("transition").unwrap();
+        let mut other = experiment.start(&engine, &split, &config).await.unwrap();
+        assert!(other.restore(&saved).unwrap_err().message.contains("configuration"));
+        let images = hidden_gaussian::data::faces::faces(4, 64, 6).unwrap().split(3, 20).unwrap();
+        let mut other = start(&engine, "transition", &images).await;
+        assert!(other.restore(&saved).unwrap_err().message.contains("images"));
+        start(&engine, "transition", &split).await.restore(&saved).unwrap();
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    /// Whatever happens to a saved run, it is refused with a sentence, and the run that refused it
+    /// stays what it was.
+    #[test]
+    fn damage_is_noticed(at in any::<prop::sample::Index>(), bit in 0..8_u32, cut: bool) {
+        thread_local! {
+            static SAVED: Vec<u8> = saved("emergence");
+        }
+        let mut bytes = SAVED.with(Clone::clone);
+        let at = at.index(bytes.len());
+        if cut {
+            bytes.truncate(at);
+        } else {
+            bytes[at] ^= 1 << bit;
+        }
+        let error = block_on(async {
+            let mut run = start(&Engine::Cpu, "emergence", &split()).await;
+            let error = run.restore(&bytes).unwrap_err();
+            assert_eq!(advance(&mut *run, 1).await.step, 1);
+            error
+        });
+        prop_assert_eq!(error.kind, ErrorKind::BadInput);
+        prop_assert!(error.message.contains("saved run"));
+    }
+}
