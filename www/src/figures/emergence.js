@@ -90,7 +90,8 @@ export function emergenceFigure(root, page, source) {
         "emergence.memorized": percent(sitting.closeness.memorized.mean),
         "emergence.gl": fixed(sitting.closeness.gl.mean),
         "emergence.distance": fixed(sitting.nmseGaussian.mean),
-        "emergence.end": finals.length > 0 ? count(finals[0].step) : "–",
+        "emergence.finals.step": finals.length > 0 ? count(finals[0].step) : "–",
+        "emergence.finals.n": finals.length > 0 ? count(finals[0].n) : "–",
       });
       tell(report, here.n);
       live.announce(
@@ -109,7 +110,7 @@ export function emergenceFigure(root, page, source) {
     // A run has nothing to show before its first checkpoint.
     onReport: (report, run) => source.show(report && plane(report).length > 0 ? report : undefined, run),
     summary: (report) => {
-      const best = peak(standAt(plane(report), { n: 1, width: Infinity, step: 1 }).overTime);
+      const best = peak(standAt(plane(report), { n: 1, width: Number.MAX_VALUE, step: 1 }).overTime);
       return `The samples were most like the Gaussian’s after ${count(best.step)} steps: cosine ${fixed(best.cosineGaussian.mean)}.`;
     },
   });
@@ -117,7 +118,8 @@ export function emergenceFigure(root, page, source) {
   /** @param {EmergenceReport} report @param {number} n */
   function tell(report, n) {
     const long = report.findings.overTime.filter((sitting) => sitting.n === n).sort((a, b) => a.step - b.step);
-    const finals = atTheEnd(report, n);
+    // Capacity shows best where the training set is not so small that every network leaves the Gaussian.
+    const finals = atTheEnd(report, Number.MAX_VALUE);
     const best = long.length > 0 ? peak(long) : undefined;
     const last = long.at(-1);
     const middle = finals.length > 0 ? peak(finals) : undefined;
@@ -128,6 +130,7 @@ export function emergenceFigure(root, page, source) {
       "emergence.last.step": last ? count(last.step) : "–",
       "emergence.last.cosine": fixed(last?.cosineGaussian.mean ?? NaN),
       "emergence.last.memorized": percent(last?.closeness.memorized.mean ?? NaN),
+      "emergence.capacity.n": wide ? count(wide.n) : "–",
       "emergence.best.width": middle ? count(widthOf(middle)) : "–",
       "emergence.best.cosine": fixed(middle?.cosineGaussian.mean ?? NaN),
       "emergence.wide.width": wide ? count(widthOf(wide)) : "–",
