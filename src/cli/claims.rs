@@ -26,7 +26,7 @@ use hidden_gaussian::model::Architecture;
 use pollster::block_on;
 use serde::Serialize;
 
-use super::conduct::conduct;
+use super::conduct::conduct_to_end;
 use super::table::Table;
 use super::{Common, Reproduce, json};
 
@@ -141,7 +141,7 @@ impl Bench<'_> {
         let mut config = E::preset(preset, shape, source.seed);
         change(&mut config);
         let split = source.split(&source.dataset(preset, E::images(&config))?)?;
-        let report = conduct::<E>(self.engine, &split, config)?;
+        let report = conduct_to_end::<E>(self.engine, &split, config)?;
         Ok((report.findings, E::look(&report.config).clone()))
     }
 

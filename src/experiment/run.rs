@@ -95,6 +95,7 @@ impl<E: Experiment> Run<E> {
             findings,
         })
     }
+
     /// The networks as they are now: a safetensors file for each ensemble.
     pub async fn weights(&mut self) -> Result<Vec<Vec<u8>>> {
         let mut files = Vec::new();
@@ -148,6 +149,26 @@ impl<E: Experiment> Run<E> {
         }
         self.seconds = header.seconds;
         Ok(())
+    }
+}
+
+/// What a saved run was begun with: enough to begin it again, and restore it.
+#[derive(Debug)]
+pub struct Saved {
+    /// Which experiment.
+    pub experiment: String,
+    /// The configuration, as JSON.
+    pub config: String,
+    /// The images.
+    pub data: Recipe,
+}
+
+impl Saved {
+    /// Of a [`Run::snapshot`].
+    pub fn read(bytes: &[u8]) -> Result<Self> {
+        let (Header { experiment, config, .. }, files) = unpack(bytes)?;
+        let first = Checkpoint::from_bytes(files.first().ok_or_else(damaged)?)?;
+        Ok(Self { experiment, config, data: first.recipe.ok_or_else(damaged)? })
     }
 }
 

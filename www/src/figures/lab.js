@@ -83,9 +83,11 @@ const MEASURES = {
 /**
  * @param {HTMLElement} root
  * @param {import("../figure.js").Page} page
- * @param {() => import("../report.js").DataRecipe | undefined} own the reader's own images
+ * @param {object} article
+ * @param {() => import("../report.js").DataRecipe | undefined} article.own the reader's own images
+ * @param {(report: Report) => HTMLElement | undefined} article.show shows a report in its own figure, if it has one
  */
-export function labFigure(root, page, own) {
+export function labFigure(root, page, { own, show }) {
   const { store, runner, live } = page;
   const errors = element(root, "lab-error");
   const body = element(root, "runs");
@@ -135,11 +137,11 @@ export function labFigure(root, page, own) {
 
   /** @param {Entry} entry */
   const mountRow = (entry) => {
-    const show = make("input", {
+    const choice = make("input", {
       type: "checkbox",
       checked: true,
       onchange: () => {
-        entry.shown = show.checked;
+        entry.shown = choice.checked;
         redraw();
       },
     });
@@ -187,7 +189,7 @@ export function labFigure(root, page, own) {
     title.id = `run-${entry.index}`;
 
     entry.row.append(
-      make("th", { scope: "row" }, make("label", {}, show, key, make("span", {}, title, details))),
+      make("th", { scope: "row" }, make("label", {}, choice, key, make("span", {}, title, details))),
       state,
       outcome,
       make("td", { className: "run-actions" }, ...actions),
@@ -203,7 +205,7 @@ export function labFigure(root, page, own) {
       go.hidden = entry.state === "done" || !entry.kept;
       go.textContent = entry.run && active(entry.run.state) ? (entry.run.state === "paused" ? "Go on" : "Pause") : "Resume";
       zip.disabled = link.disabled = !entry.report?.final;
-      show.disabled = !isSweep(entry.report);
+      choice.disabled = !isSweep(entry.report);
     };
     entry.update();
   };
@@ -279,10 +281,11 @@ export function labFigure(root, page, own) {
         const { options, report } = archive;
         add({ id: `file-${made}`, options, report, state: "done", progress: { step: 0, total: 0 }, kept: false });
         live.announce(`Opened a run: ${describe(options, report).title}.`);
+        (show(report) ?? root).scrollIntoView();
       } catch (thrown) {
         showFailure(errors, toFailure(thrown));
+        root.scrollIntoView();
       }
-      root.scrollIntoView({ block: "start" });
       return true;
     },
   };
