@@ -118,7 +118,7 @@
  * @typedef {{config: string, shares: string[]}} PlanResult the whole configuration, and the same in shares of equal work
  * @typedef {object} StartCall
  * @property {"cpu" | "gpu"} engine
- * @property {string} experiment
+ * @property {import("../report.js").ExperimentName} experiment
  * @property {DataRecipe} recipe
  * @property {OwnImages} [own]
  * @property {Share[]} shares
