@@ -152,8 +152,10 @@ mod interrupted {
     use super::*;
 
     /// Starts the program, presses Ctrl-C once it works, and returns what it said in the end.
-    fn stopped(args: &[&str]) -> String {
-        let mut child = program().args(args).stderr(Stdio::piped()).spawn().unwrap();
+    fn stopped_in(folder: &str, args: &[&str]) -> String {
+        let mut command = program();
+        let command = command.current_dir(folder).args(args).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let mut errors = BufReader::new(child.stderr.take().unwrap());
         let mut text = String::new();
         errors.read_line(&mut text).unwrap();
@@ -164,6 +166,32 @@ mod interrupted {
         errors.read_to_string(&mut text).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(2), "{text}");
         text
+    }
+
+    /// Both in time and over widths, so that what was seen on the way must come back, too.
+    #[test]
+    fn an_experiment_goes_on_to_the_same_findings() {
+        let (config, whole, parts) = (file("stop.json"), file("whole.json"), file("parts.json"));
+        let mut small = told(&["emergence", "--show-config"]);
+        small["sizes"] = json!([4, 16]);
+        small["widths"] = json!([16]);
+        small["widthSizes"] = json!([16]);
+        small["checkpoints"] = json!([5, 50]);
+        small["look"]["samples"] = json!(10);
+        small["look"]["images"] = json!(10);
+        small["train"]["steps"] = json!(200);
+        small["trainLong"]["steps"] = json!(1500);
+        small["trainLong"]["architecture"]["width"] = json!(64);
+        fs::write(&config, small.to_string()).unwrap();
+        let args = ["emergence", "--engine", "cpu", "--config", &config, "--out"];
+        said(&[&args[..], &[&whole]].concat());
+        let folder = file("");
+        let text = stopped_in(&folder, &[&args[..], &[&parts]].concat());
+        let resumed = program().current_dir(&folder).args(resume(&text)).status().unwrap();
+        assert!(resumed.success());
+        let [whole, parts] = [whole, parts]
+            .map(|path| serde_json::from_slice::<Value>(&fs::read(path).unwrap()).unwrap());
+        assert!(whole["findings"] == parts["findings"]);
     }
 
     /// The words after “Go on with: hidden-gaussian”.
@@ -177,10 +205,10 @@ mod interrupted {
         let (whole, parts) = (file("whole.safetensors"), file("parts.safetensors"));
         let args = ["train", "--engine", "cpu", "--n", "8,40", "--width", "64", "--steps", "1500"];
         said(&[&args[..], &["--out", &whole]].concat());
-        let text = stopped(&[&args[..], &["--out", &parts]].concat());
+        let text = stopped_in(".", &[&args[..], &["--out", &parts]].concat());
         assert!(text.contains("Stopped at step"), "{text}");
         assert_ne!(fs::read(&whole).unwrap(), fs::read(&parts).unwrap());
-        said(&[&resume(&text)[..], &["--engine", "cpu"]].concat());
+        said(&resume(&text));
         assert!(fs::read(&whole).unwrap() == fs::read(&parts).unwrap());
     }
 }

@@ -8,48 +8,94 @@ use std::time::Duration;
 
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::Split;
-use hidden_gaussian::experiment::run::{Report, Run};
+use hidden_gaussian::experiment::run::{Report, Run, Saved};
 use hidden_gaussian::experiment::{Detail, Experiment, Progress};
 use hidden_gaussian::{Error, ErrorKind, Result};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use pollster::block_on;
 
 use super::table::Tabulate;
-use super::{Asked, file_error, json};
+use super::{Asked, data, file_error, json};
 
 /// How long the experiment runs between two looks at the keyboard.
 pub(super) const SLICE: Duration = Duration::from_millis(150);
 
 /// Runs an experiment as the command line asks for it.
-pub(super) fn command<E>(run: &Asked) -> Result<bool>
+pub(super) fn command<E>(asked: &Asked) -> Result<bool>
 where
     E: Experiment<Findings: Tabulate>,
 {
-    let source = &run.common.source;
-    let preset = run.preset.into();
-    // How many images to draw depends on the configuration, which depends on their shape.
-    let shape = source.dataset(preset, 1)?.shape();
-    let config = match &run.config {
-        Some(path) => read_config::<E>(path)?,
-        None => E::preset(preset, shape, source.seed),
+    let source = &asked.common.source;
+    let preset = asked.preset.into();
+    let saved = match &asked.resume {
+        Some(path) => Some(fs::read(path).map_err(|error| file_error(path, &error))?),
+        None => None,
     };
-    if run.show_config {
+    let (config, split) = match &saved {
+        Some(bytes) => again::<E>(bytes, source.named())?,
+        None => {
+            // How many images to draw depends on the configuration, which depends on their shape.
+            let shape = source.dataset(preset, 1)?.shape();
+            let config = match &asked.config {
+                Some(path) => read_config::<E>(path)?,
+                None => E::preset(preset, shape, source.seed),
+            };
+            let split = source.split(&source.dataset(preset, E::images(&config))?)?;
+            (config, split)
+        }
+    };
+    if asked.show_config {
         println!("{}", json(&config)?);
         return Ok(true);
     }
-    let split = source.split(&source.dataset(preset, E::images(&config))?)?;
-    let engine = run.common.engine.open()?;
-    let report = conduct::<E>(&engine, &split, config)?;
+    let engine = asked.common.engine.open()?;
+    let report = match conduct::<E>(&engine, &split, config, saved.as_deref())? {
+        Conducted::Done(report) => report,
+        Conducted::Stopped { step, total, snapshot } => {
+            let default = || format!("{}.run", E::NAME).into();
+            let path = asked.resume.clone().unwrap_or_else(default);
+            fs::write(&path, snapshot).map_err(|error| file_error(&path, &error))?;
+            let out = asked.out.as_ref().map(|out| format!(" --out {}", out.display()));
+            let rest = asked.common.again() + &out.unwrap_or_default();
+            return Err(stopped([step, total], &path, E::NAME, &rest));
+        }
+    };
     let text = json(&report)?;
-    if let Some(path) = &run.out {
+    if let Some(path) = &asked.out {
         fs::write(path, &text).map_err(|error| file_error(path, &error))?;
     }
-    if run.json {
+    if asked.json {
         println!("{text}");
     } else {
         print!("{}", report.findings.table(E::look(&report.config)));
     }
     Ok(true)
+}
+
+/// What a saved run was begun with.
+fn again<E: Experiment>(bytes: &[u8], data: Option<&str>) -> Result<(E::Config, Split)> {
+    let Saved { experiment, config, data: recipe } = Saved::read(bytes)?;
+    if experiment != E::NAME {
+        return Err(Error::bad_input(
+            format!("This is a saved run of {experiment}"),
+            format!("Go on with: hidden-gaussian {experiment} --resume"),
+        ));
+    }
+    let config = serde_json::from_str(&config).map_err(|error| {
+        let message = format!("The configuration of the saved run makes no sense: {error}");
+        Error::bad_input(message, "Start the experiment anew")
+    })?;
+    Ok((config, data::again(&recipe, data)?))
+}
+
+/// What is said when the reader stopped `command` and its state was saved.
+pub(super) fn stopped([step, total]: [u32; 2], path: &Path, command: &str, rest: &str) -> Error {
+    let path = path.display();
+    Error::new(
+        ErrorKind::Cancelled,
+        format!("Stopped at step {step} of {total}, saved in {path}"),
+        format!("Go on with: hidden-gaussian {command} --resume {path}{rest}"),
+    )
 }
 
 /// The configuration in a file: alone, or in a report.
@@ -63,15 +109,31 @@ fn read_config<E: Experiment>(path: &Path) -> Result<E::Config> {
     serde_json::from_value(value).map_err(read)
 }
 
-/// Runs an experiment to its end, or until the reader presses Ctrl-C.
+/// How an experiment ended.
+pub(super) enum Conducted<E: Experiment> {
+    Done(Report<E::Config, E::Findings>),
+    /// By Ctrl-C.
+    Stopped {
+        step: u32,
+        total: u32,
+        snapshot: Vec<u8>,
+    },
+}
+
+/// Runs an experiment, from `saved` on if it was stopped before, to its end or until the reader
+/// presses Ctrl-C.
 pub(super) fn conduct<E: Experiment>(
     engine: &Engine,
     split: &Split,
     config: E::Config,
-) -> Result<Report<E::Config, E::Findings>> {
+    saved: Option<&[u8]>,
+) -> Result<Conducted<E>> {
     let stopped = stop_signal()?;
     block_on(async {
         let mut run = Run::<E>::start(engine, split, config).await?;
+        if let Some(saved) = saved {
+            run.restore(saved)?;
+        }
         let bar = Bar::new(E::NAME, engine);
         loop {
             let Progress { step, total, seconds_left, .. } = run.advance(SLICE).await?;
@@ -81,21 +143,42 @@ pub(super) fn conduct<E: Experiment>(
             }
             if stopped.load(Ordering::Relaxed) {
                 bar.clear();
-                return Err(Error::new(ErrorKind::Cancelled, "Stopped", ""));
+                return Ok(Conducted::Stopped { step, total, snapshot: run.snapshot().await? });
             }
         }
         bar.say("measuring");
         let report = run.report(Detail::Full).await;
         bar.clear();
-        report
+        Ok(Conducted::Done(report?))
     })
 }
 
-/// Becomes true when the reader presses Ctrl-C.
+/// The same, where nothing is saved: it ends, or the program does.
+pub(super) fn conduct_to_end<E: Experiment>(
+    engine: &Engine,
+    split: &Split,
+    config: E::Config,
+) -> Result<Report<E::Config, E::Findings>> {
+    match conduct::<E>(engine, split, config, None)? {
+        Conducted::Done(report) => Ok(report),
+        Conducted::Stopped { step, total, .. } => Err(Error::new(
+            ErrorKind::Cancelled,
+            format!("Stopped in {}, at step {step} of {total}", E::NAME),
+            "",
+        )),
+    }
+}
+
+/// Becomes true when the reader presses Ctrl-C. A second time ends the program at once.
 pub(super) fn stop_signal() -> Result<&'static AtomicBool> {
     static STOPPED: AtomicBool = AtomicBool::new(false);
     static HANDLER: OnceLock<Result<(), String>> = OnceLock::new();
-    let set = || ctrlc::set_handler(|| STOPPED.store(true, Ordering::Relaxed));
+    let stop = || {
+        if STOPPED.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    };
+    let set = || ctrlc::set_handler(stop);
     match HANDLER.get_or_init(|| set().map_err(|error| error.to_string())) {
         Ok(()) => Ok(&STOPPED),
         Err(error) => Err(Error::bad_input(format!("Ctrl-C can't be caught: {error}"), "")),
@@ -111,6 +194,9 @@ impl Bar {
         let style = ProgressStyle::with_template(template);
         let bar = ProgressBar::new(1).with_prefix(format!("{name} ({})", engine.name()));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        if bar.is_hidden() {
+            eprintln!("{name} on the {}; Ctrl-C stops it", engine.name());
+        }
         Self(bar)
     }
 

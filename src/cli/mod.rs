@@ -71,6 +71,9 @@ struct Asked {
     show_config: bool,
     #[command(flatten)]
     common: Common,
+    /// Go on with a run that was stopped, as it was begun
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "config", "seed"])]
+    resume: Option<PathBuf>,
     /// Write the report, as JSON, to this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -116,6 +119,16 @@ struct Common {
     engine: EngineName,
 }
 
+impl Common {
+    /// What must be said again to go on with a saved run.
+    fn again(&self) -> String {
+        let data = self.source.named().map(|data| format!(" --data {data}"));
+        let engine = self.engine.to_possible_value().filter(|_| self.engine != EngineName::Auto);
+        let engine = engine.map(|engine| format!(" --engine {}", engine.get_name()));
+        data.unwrap_or_default() + &engine.unwrap_or_default()
+    }
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum PresetName {
     /// An MLP of 192 units: less than a minute
@@ -136,7 +149,7 @@ impl From<PresetName> for Preset {
     }
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum EngineName {
     /// The GPU, if there is a real one, else the CPU
     Auto,

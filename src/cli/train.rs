@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum};
+use hidden_gaussian::Result;
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::{Shape, Split};
 use hidden_gaussian::denoiser::TrainingSets;
 use hidden_gaussian::experiment::Preset;
 use hidden_gaussian::model::Architecture;
 use hidden_gaussian::train::{Checkpoint, Config, Report, Session, Status};
-use hidden_gaussian::{Error, ErrorKind, Result};
 use pollster::block_on;
 use serde_json::json;
 
-use super::conduct::{Bar, SLICE, stop_signal};
+use super::conduct::{Bar, SLICE, stop_signal, stopped};
 use super::saved::SavedRun;
 use super::table::Table;
 use super::{Common, PresetName, file_error, json};
@@ -128,16 +128,15 @@ pub(super) fn command(args: &Train) -> Result<bool> {
     let engine = args.common.engine.open()?;
     let default = || args.resume.clone().unwrap_or_else(|| "run.safetensors".into());
     let out = args.out.clone().unwrap_or_else(default);
-    let stopped = stop_signal()?;
+    let stop = stop_signal()?;
     block_on(async {
         let (mut session, split) = match &args.resume {
             Some(path) => args.go_on(&engine, path).await?,
             None => args.begin(&engine).await?,
         };
         let bar = Bar::new("train", &engine);
-        eprintln!("Training on the {}; Ctrl-C stops and saves", engine.name());
         let mut last = session.report().await?;
-        while last.step < last.total && !stopped.load(Ordering::Relaxed) {
+        while last.step < last.total && !stop.load(Ordering::Relaxed) {
             session.step(session.steps_within(SLICE.as_secs_f64()))?;
             last = session.report().await?;
             bar.show(last.step, last.total, last.seconds_left);
@@ -147,14 +146,7 @@ pub(super) fn command(args: &Train) -> Result<bool> {
         checkpoint.recipe = Some(split.recipe().clone());
         fs::write(&out, checkpoint.to_bytes()?).map_err(|error| file_error(&out, &error))?;
         if last.step < last.total {
-            let data = args.common.source.named();
-            let data = data.map_or_else(String::new, |data| format!(" --data {data}"));
-            let out = out.display();
-            return Err(Error::new(
-                ErrorKind::Cancelled,
-                format!("Stopped at step {} of {}, saved in {out}", last.step, last.total),
-                format!("Go on with: hidden-gaussian train --resume {out}{data}"),
-            ));
+            return Err(stopped([last.step, last.total], &out, "train", &args.common.again()));
         }
         if args.json {
             let Checkpoint { config, ranges, recipe, .. } = &checkpoint;

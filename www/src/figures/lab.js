@@ -12,7 +12,7 @@ import { COLUMNS } from "../gallery.js";
 import { drawGrid } from "../images.js";
 import { labelPlaces } from "../labels.js";
 import { describe, labOptions, presetValues } from "../lab-runs.js";
-import { toLink } from "../permalink.js";
+import { isRepeatable, runLink } from "../permalink.js";
 import { archiveName, openRun, packRun } from "../run-archive.js";
 import { statusLine } from "../run-panel.js";
 import { nearestStop } from "../run-slider.js";
@@ -83,9 +83,11 @@ const MEASURES = {
 /**
  * @param {HTMLElement} root
  * @param {import("../figure.js").Page} page
- * @param {() => import("../report.js").DataRecipe | undefined} own the reader's own images
+ * @param {object} article
+ * @param {() => import("../report.js").DataRecipe | undefined} article.own the reader's own images
+ * @param {(report: Report) => HTMLElement | undefined} article.show shows a report in its own figure, if it has one
  */
-export function labFigure(root, page, own) {
+export function labFigure(root, page, { own, show }) {
   const { store, runner, live } = page;
   const errors = element(root, "lab-error");
   const body = element(root, "runs");
@@ -135,11 +137,11 @@ export function labFigure(root, page, own) {
 
   /** @param {Entry} entry */
   const mountRow = (entry) => {
-    const show = make("input", {
+    const choice = make("input", {
       type: "checkbox",
       checked: true,
       onchange: () => {
-        entry.shown = show.checked;
+        entry.shown = choice.checked;
         redraw();
       },
     });
@@ -173,7 +175,7 @@ export function labFigure(root, page, own) {
     });
     const zip = button("Save", () => exportRun(entry));
     zip.title = "One zip with configuration, report, samples, weights and citation";
-    const link = button("Link", () => copy(linkTo(entry)), "Copied");
+    const link = button("Link", () => copy(runLink(store, entry.options, entry.report)), "Copied");
     link.title = "Copy a link that repeats this run and compares the numbers";
     const remove = button("Delete", async () => {
       entry.run?.cancel();
@@ -187,7 +189,7 @@ export function labFigure(root, page, own) {
     title.id = `run-${entry.index}`;
 
     entry.row.append(
-      make("th", { scope: "row" }, make("label", {}, show, key, make("span", {}, title, details))),
+      make("th", { scope: "row" }, make("label", {}, choice, key, make("span", {}, title, details))),
       state,
       outcome,
       make("td", { className: "run-actions" }, ...actions),
@@ -203,25 +205,21 @@ export function labFigure(root, page, own) {
       outcome.textContent = entry.report ? outcomeOf(entry.report) : "";
       go.hidden = entry.state === "done" || !entry.kept;
       go.textContent = entry.run && active(entry.run.state) ? (entry.run.state === "paused" ? "Go on" : "Pause") : "Resume";
-      zip.disabled = link.disabled = !entry.report?.final;
-      show.disabled = !isSweep(entry.report);
+      zip.disabled = !entry.report?.final;
+      link.disabled = zip.disabled || !isRepeatable(entry.options);
+      choice.disabled = !isSweep(entry.report);
     };
     entry.update();
   };
 
-  /** @param {Entry} entry */
-  const linkTo = ({ options, report }) => {
-    // The report names the images as they were really made.
-    const data = report?.data ?? options.data;
-    return page.store.link({ ...toLink({ ...options, data }, report), figure: "" }, "linked-run");
-  };
   /** @param {Entry} entry */
   const exportRun = async (entry) => {
     const { options, report, run } = entry;
     if (!report) return;
     const weights = await (run ?? (entry.kept ? await runner.resumeSaved(entry.id) : undefined))?.weights();
     const citation = element(document, "bibtex").textContent ?? "";
-    const facts = { options, report, date: new Date().toISOString(), link: linkTo(entry), weights: weights ?? [], citation };
+    const link = isRepeatable(options) ? runLink(store, options, report) : undefined;
+    const facts = { options, report, date: new Date().toISOString(), link, weights: weights ?? [], citation };
     save(archiveName(options), await packRun(facts));
   };
 
@@ -280,10 +278,11 @@ export function labFigure(root, page, own) {
         const { options, report } = archive;
         add({ id: `file-${made}`, options, report, state: "done", progress: { step: 0, total: 0 }, kept: false });
         live.announce(`Opened a run: ${describe(options, report).title}.`);
+        (show(report) ?? root).scrollIntoView();
       } catch (thrown) {
         showFailure(errors, toFailure(thrown));
+        root.scrollIntoView();
       }
-      root.scrollIntoView({ block: "start" });
       return true;
     },
   };
