@@ -1,115 +1,96 @@
-//! Rates of the CPU engine in one run: matrix multiply, the empirical denoiser D_M (which is two of
-//! them), and training steps of the presets, as GFLOP/s and as shares of the matrix multiply.
+//! Rates of the CPU engine, natively, in one run: matrix multiply, the empirical denoiser D_M (which
+//! is two of them), and training steps of the presets, as GFLOP/s and as shares of the fastest
+//! matrix multiply; and what an ensemble costs.
 //!
-//! `cargo bench --bench rates` natively; `cargo xtask bench` also in Chromium, in a worker.
+//! `cargo bench --bench rates`. With `-- steps` it prints nothing but the steps per second of each
+//! preset and the GFLOP/s of a large matrix multiply, for `cargo xtask bench` to lay beside JAX's. `RAYON_NUM_THREADS` sets the threads.
+#![cfg_attr(target_arch = "wasm32", no_main)]
+#![cfg(not(target_arch = "wasm32"))]
 
-use std::sync::Arc;
+mod cases;
+
+use std::time::{Duration, Instant};
 
 use hidden_gaussian::Result;
-use hidden_gaussian::compute::{Engine, Loaded, Routine};
-use hidden_gaussian::data::faces::faces;
-use hidden_gaussian::denoiser::{Denoiser, Empirical, TrainingSets};
-use hidden_gaussian::kernels::Sigma;
-use hidden_gaussian::kernels::matmul::{Layout, Matmul};
-use hidden_gaussian::train::{Config, Session};
-use web_time::Instant;
+use hidden_gaussian::compute::Engine;
+use hidden_gaussian::train::Session;
+use pollster::block_on;
 
-/// Seconds of the fastest of several runs: the machine may be busy with other things.
-async fn fastest(loaded: &mut Loaded, routine: Routine) -> Result<f64> {
-    let mut best = f64::INFINITY;
-    let start = Instant::now();
-    while start.elapsed().as_secs_f64() < 1.0 {
+/// How long a training run is measured.
+const MEASURED: Duration = Duration::from_secs(2);
+
+/// Members of the ensemble.
+const MEMBERS: usize = 8;
+
+/// A preset that is trained.
+#[derive(Debug, Clone, Copy)]
+struct Preset {
+    /// Its name.
+    name: &'static str,
+    /// Multiply-adds of a forward pass of one image.
+    multiply_adds: usize,
+    /// Images in a batch.
+    batch: usize,
+}
+
+impl Preset {
+    /// All of them.
+    const ALL: [Self; 3] = [
+        Self { name: "quick", multiply_adds: 180_224, batch: 32 },
+        Self { name: "main", multiply_adds: 505_856, batch: 64 },
+        Self { name: "faithful", multiply_adds: 1_816_576, batch: 64 },
+    ];
+
+    /// Floating-point operations of a step: the backward pass multiplies twice as much.
+    fn flop(self) -> f64 {
+        (6 * self.batch * self.multiply_adds) as f64
+    }
+}
+
+/// Seconds of the fastest steps of several.
+fn seconds_per_step(session: &mut Session) -> Result<f64> {
+    let (mut best, start) = (f64::INFINITY, Instant::now());
+    while start.elapsed() < MEASURED {
         let now = Instant::now();
-        loaded.run(routine, 4)?;
-        best = best.min(now.elapsed().as_secs_f64() / 4.0);
+        let steps = session.step(10)?;
+        best = best.min(now.elapsed().as_secs_f64() / f64::from(steps));
     }
     Ok(best)
 }
 
-/// GFLOP/s of the multiply that a tile of D_M does.
-async fn matmul() -> Result<f64> {
-    let shape @ [m, n, k] = [64, 512, 256];
-    let mut program = Engine::Cpu.program(1)?;
-    let [a, b, c] =
-        [program.buffer("a", m * k)?, program.buffer("b", k * n)?, program.buffer("c", m * n)?];
-    let routine = program.routine("matmul", |p| {
-        // Sixteen, as D_M does at N = 8192, so that the clock's grain does not matter.
-        (0..16).try_for_each(|_| Matmul::new(Layout::Nt, a, b, c, shape).record(p))
-    })?;
-    let mut loaded = Engine::Cpu.load(program).await?;
-    Ok(16.0 * 2e-9 * (m * n * k) as f64 / fastest(&mut loaded, routine).await?)
+fn training(preset: &str, members: usize) -> Result<Session> {
+    block_on(cases::training(&Engine::Cpu, preset, members))
 }
 
-/// GFLOP/s of D_M at N = 8192, d = 256, batch 64, counting its two matrix multiplies.
-async fn empirical() -> Result<f64> {
-    let (n, dim, rows) = (8192, 256, 64);
-    let images: Arc<[f32]> = faces(1, n as u32, 16)?.images().into();
-    let empirical = Empirical::new(TrainingSets::single(images, dim)?);
-    let mut program = Engine::Cpu.program(1)?;
-    let x = program.buffer("x", rows * dim)?;
-    let out = program.buffer("D_M(x)", rows * dim)?;
-    let sigma = program.shared("σ", 1)?;
-    let placed = empirical.place(&mut program, rows)?;
-    let routine = program
-        .routine("denoise", |p| placed.record(p, x.into(), Sigma::shared(sigma), out.into()))?;
-    let mut loaded = Engine::Cpu.load(program).await?;
-    loaded.upload(sigma, &[0.5_f32])?;
-    Ok(2.0 * 2e-9 * (rows * n * dim) as f64 / fastest(&mut loaded, routine).await?)
-}
-
-/// Steps per second and GFLOP/s of training one member: forward and backward are three multiplies
-/// with every weight.
-async fn training(config: Config, dim: usize) -> Result<[f64; 2]> {
-    let images: Arc<[f32]> = faces(1, 256, (dim as f64).sqrt() as usize)?.images().into();
-    let sets = TrainingSets::single(images, dim)?;
-    let batch = config.batch;
-    let mut session = Session::new(&Engine::Cpu, config, &sets).await?;
-    let (mut best, start) = (f64::INFINITY, Instant::now());
-    while start.elapsed().as_secs_f64() < 2.0 {
-        let now = Instant::now();
-        let steps = session.step(10)?;
-        if steps == 0 {
-            break;
-        }
-        best = best.min(now.elapsed().as_secs_f64() / f64::from(steps));
+fn steps() -> Result<()> {
+    for Preset { name, .. } in Preset::ALL {
+        println!("{name}\t{}", 1.0 / seconds_per_step(&mut training(name, 1)?)?);
     }
-    let flop = (6 * batch * session.parameter_count()) as f64;
-    Ok([1.0 / best, 1e-9 * flop / best])
-}
-
-async fn table() -> Result<String> {
-    let peak = matmul().await?;
-    let empirical = empirical().await?;
-    let quick = training(Config::quick(vec![1]), 144).await?;
-    let main = training(Config::main(vec![1]), 144).await?;
-    let row = |name: &str, rate: f64, note: String| {
-        format!("{name:<36} {rate:>7.1} GFLOP/s {:>5.0} %  {note}\n", 100.0 * rate / peak)
-    };
-    Ok(row("matrix multiply 64×512×256", peak, String::new())
-        + &row("D_M, N = 8192, d = 256, batch 64", empirical, String::new())
-        + &row("training step, quick MLP", quick[1], format!("{:.0} steps/s", quick[0]))
-        + &row("training step, main MLP", main[1], format!("{:.0} steps/s", main[0])))
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-fn main() -> Result<()> {
-    println!("CPU engine, native, one member\n{}", pollster::block_on(table())?);
+    println!("matmul\t{}", block_on(cases::matmul(cases::MATMULS[1]))?);
     Ok(())
 }
 
-#[cfg(target_arch = "wasm32")]
-fn main() {}
-
-#[cfg(target_arch = "wasm32")]
-mod browser {
-    use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
-
-    wasm_bindgen_test_configure!(run_in_dedicated_worker);
-
-    #[wasm_bindgen_test]
-    async fn rates() -> Result<(), String> {
-        let table = super::table().await.map_err(|error| error.to_string())?;
-        console_log!("CPU engine, WebAssembly in Chromium, one worker, one member\n{table}");
-        Ok(())
+fn table() -> Result<()> {
+    println!("CPU engine, native, {} threads", rayon::current_num_threads());
+    let [tile, large] = cases::MATMULS.map(|shape| block_on(cases::matmul(shape)));
+    let (tile, large) = (tile?, large?);
+    let peak = tile.max(large);
+    let row = |name: &str, rate: f64, note: String| {
+        println!("{name:<36} {rate:>7.1} GFLOP/s {:>5.0} %  {note}", 100.0 * rate / peak);
+    };
+    row("matrix multiply 1024×1024×1024", large, String::new());
+    row("matrix multiply 64×512×256", tile, String::new());
+    row("D_M, N = 8192, d = 256, batch 64", block_on(cases::empirical())?, String::new());
+    for preset in Preset::ALL {
+        let seconds = seconds_per_step(&mut training(preset.name, 1)?)?;
+        let ensemble = seconds_per_step(&mut training(preset.name, MEMBERS)?)? / seconds;
+        let note = format!("{:.0} steps/s; {MEMBERS} members cost {ensemble:.1} ×", 1.0 / seconds);
+        let name = format!("training step, {}", preset.name);
+        row(&name, 1e-9 * preset.flop() / seconds, note);
     }
+    Ok(())
+}
+
+fn main() -> Result<()> {
+    if std::env::args().any(|arg| arg == "steps") { steps() } else { table() }
 }

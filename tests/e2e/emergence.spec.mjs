@@ -2,13 +2,18 @@
 
 import assert from "node:assert/strict";
 import { siteTest } from "./harness.mjs";
-import { contrast, live, number, open, ready } from "./page.mjs";
+import { contrast, live, number, open, ready, violations } from "./page.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
+const FIGURES = ["score-difference", "paths", "alignment", "wiener", "emergence", "phase", "agreement"];
+
 /** @param {Page} page @param {string} name @param {string} before */
 const changed = (page, name, before) =>
-  page.waitForFunction(([key, old]) => document.querySelector(`[data-live="${key}"]`)?.textContent !== old, [name, before]);
+  page.waitForFunction(
+    ([key, old]) => document.querySelector(`[data-live="${key}"]`)?.textContent !== old,
+    [name, before],
+  );
 
 siteTest("over time a network finds the Gaussian and leaves it again", { webgpu: [false] }, async (page) => {
   await open(page, "?emergence.n=32");
@@ -55,7 +60,9 @@ siteTest("more images, later copies: the phase diagram and its cells", { webgpu:
 
   await page.locator('#phase [data-part="phase-size"] input').press("Home");
   await page.locator('#phase [data-part="phase-step"] input').press("End");
-  await page.waitForFunction(() => Number.parseFloat(document.querySelector('[data-live="phase.memorized"]')?.textContent ?? "") > 50);
+  await page.waitForFunction(
+    () => Number.parseFloat(document.querySelector('[data-live="phase.memorized"]')?.textContent ?? "") > 50,
+  );
   const few = await number(page, "phase.n");
   // The upper left cell: the most images, the youngest network.
   await page.locator("#phase svg").click({ position: { x: 70, y: 20 } });
@@ -74,37 +81,64 @@ siteTest("networks that share no image agree when they have many", { webgpu: [fa
   const before = await live(page, "agreement.n");
   await page.locator('#agreement [data-part="size"] input').press("Home");
   await changed(page, "agreement.n", before);
-  for (const part of ["samples-0", "samples-1", "nearest-0", "nearest-1"]) assert.ok((await contrast(page, part)) > 40, part);
+  for (const part of ["samples-0", "samples-1", "nearest-0", "nearest-1"])
+    assert.ok((await contrast(page, part)) > 40, part);
 });
 
-siteTest("a run that cannot be fetched says so in its own place, and can be tried again", { webgpu: [false] }, async (page) => {
-  // A service that is down answers nothing that the browser would log as an error of the page.
-  let down = true;
-  await page.route("**/strong-generalization-main-faces.json", (route) =>
-    down ? route.fulfill({ status: 204, body: "" }) : route.continue(),
-  );
-  await open(page);
-  await page.locator("#agreement").scrollIntoViewIfNeeded();
-  const problem = page.locator("#agreement .figure-error", { hasText: "Try again" });
-  await problem.waitFor();
-  await ready(page, "phase");
-  down = false;
-  await problem.locator("button").click();
-  await ready(page, "agreement");
-});
+siteTest(
+  "a run that cannot be fetched says so in its own place, and can be tried again",
+  { webgpu: [false] },
+  async (page) => {
+    // A service that is down answers nothing that the browser would log as an error of the page.
+    let down = true;
+    await page.route("**/strong-generalization-main-faces.json", (route) =>
+      down ? route.fulfill({ status: 204, body: "" }) : route.continue(),
+    );
+    await open(page);
+    await page.locator("#agreement").scrollIntoViewIfNeeded();
+    const problem = page.locator("#agreement .figure-error", { hasText: "Try again" });
+    await problem.waitFor();
+    await ready(page, "phase");
+    down = false;
+    await problem.locator("button").click();
+    await ready(page, "agreement");
+  },
+);
 
 for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
-  siteTest(`nothing moves when the runs arrive, ${colorScheme}`, { webgpu: [false], context: { colorScheme } }, async (page) => {
-    await page.addInitScript(() => {
-      const scope = /** @type {any} */ (globalThis);
-      scope.shift = 0;
-      new PerformanceObserver((list) => {
-        for (const entry of /** @type {any[]} */ (list.getEntries())) if (!entry.hadRecentInput) scope.shift += entry.value;
-      }).observe({ type: "layout-shift", buffered: true });
-    });
-    await open(page);
-    for (const id of ["score-difference", "paths", "alignment", "wiener", "emergence", "phase", "agreement"]) await ready(page, id);
-    const shift = await page.evaluate(() => /** @type {any} */ (globalThis).shift);
-    assert.ok(shift < 0.02, `${shift}`);
-  });
+  siteTest(
+    `nothing moves when the runs arrive, ${colorScheme}`,
+    { webgpu: [false], context: { colorScheme } },
+    async (page) => {
+      await page.addInitScript(() => {
+        const scope = /** @type {any} */ (globalThis);
+        scope.shift = 0;
+        new PerformanceObserver((list) => {
+          for (const entry of /** @type {any[]} */ (list.getEntries()))
+            if (!entry.hadRecentInput) scope.shift += entry.value;
+        }).observe({ type: "layout-shift", buffered: true });
+      });
+      await open(page);
+      for (const id of FIGURES) await ready(page, id);
+      const shift = await page.evaluate(() => /** @type {any} */ (globalThis).shift);
+      assert.ok(shift < 0.02, `${shift}`);
+    },
+  );
+}
+
+for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
+  for (const width of [390, 1280]) {
+    siteTest(
+      `sections III and IV: axe finds nothing and nothing sticks out, ${colorScheme}, ${width} px`,
+      { webgpu: [false], context: { colorScheme, viewport: { width, height: 844 } } },
+      async (page) => {
+        await open(page);
+        for (const id of FIGURES) await ready(page, id);
+        await page.locator("#phase .chart-table summary").click();
+        assert.deepEqual(await violations(page, FIGURES.map((id) => `section:has(> #${id})`)), []);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        assert.ok(wide <= width, `${wide} px wide`);
+      },
+    );
+  }
 }

@@ -1,10 +1,17 @@
 // What the specs of the page share: waiting for figures, reading numbers, dropping files.
 
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { crc32 } from "node:zlib";
 import { siteUrl } from "./harness.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
+
+const axe = await readFile(
+  createRequire(new URL("../../www/package.json", import.meta.url)).resolve("axe-core/axe.min.js"),
+  "utf8",
+);
 
 /**
  * Open the page and wait for its first picture.
@@ -79,6 +86,23 @@ export function contrast(page, part) {
     const grey = data.filter((_, i) => i % 4 === 0);
     return Math.max(...grey) - Math.min(...grey);
   });
+}
+
+/**
+ * What axe finds wrong with what is on the page now.
+ * @param {Page} page
+ * @param {string[]} [parts] selectors of what is looked at
+ * @returns {Promise<string[]>}
+ */
+export async function violations(page, parts = ["html"]) {
+  await page.evaluate(axe);
+  return page.evaluate(async (include) => {
+    // @ts-expect-error: axe was put there just now.
+    const result = await axe.run({ include }, { resultTypes: ["violations"] });
+    return result.violations.map(
+      (/** @type {any} */ { id, nodes }) => `${id}: ${nodes.map((/** @type {any} */ n) => n.target).join(" | ")}`,
+    );
+  }, parts);
 }
 
 /**

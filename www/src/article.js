@@ -31,7 +31,15 @@ export function mountArticle(page) {
   heroFigure(byId("hero"), page);
   denoiseFigure(byId("denoise"), page);
   errorsFigure(byId("errors"), page);
-  const lab = labFigure(byId("lab"), page);
+  const lab = labFigure(byId("lab"), page, {
+    own: () => training.own,
+    show(report) {
+      if (report.experiment === "gaussian-bias") bias.show(report);
+      else if (report.experiment === "emergence") emergence.show(report);
+      else return undefined;
+      return byId(report.experiment === "emergence" ? "emergence" : "score-difference");
+    },
+  });
   const training = trainingSet(byId("training-set"), byId("drop-notice"), page, lab.open);
   trajectoryFigure(byId("trajectory"), page);
   samplesFigure(byId("samples"), page);

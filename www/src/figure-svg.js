@@ -4,7 +4,7 @@
  */
 
 /** Parts of a figure that make no sense on paper. The label, value and ticks of a slider do. */
-const CONTROLS = "button, input, select, fieldset, details, progress, .controls, .figure-tools, .figure-error, [hidden]";
+const CONTROLS = "button, input, select, fieldset, details, .controls, .run-panel, .figure-tools, .figure-error, [hidden]";
 /** Where controls were left out, the gap is closed to this many pixels. */
 const GAP = 22;
 const MARGIN = 16;
@@ -42,7 +42,7 @@ export async function figureSvg(figure, credit, link) {
   const frame = figure.getBoundingClientRect();
   /** @type {Item[]} */
   const items = [];
-  collect(figure, frame, items);
+  collect(figure, frame, frame, items);
   const bottom = Math.max(0, ...items.map((item) => item.bottom));
   const style = getComputedStyle(figure);
   items.push({
@@ -93,9 +93,10 @@ export async function rasterize(svg, scale) {
  * Everything that is visible under `element`, in the order of painting.
  * @param {Element} element
  * @param {DOMRect} frame
+ * @param {DOMRect} clip where `element` lets its children show
  * @param {Item[]} items
  */
-function collect(element, frame, items) {
+function collect(element, frame, clip, items) {
   for (const node of element.childNodes) {
     if (node instanceof Text) items.push(...lines(node, frame));
     if (!(node instanceof Element) || node.matches(CONTROLS)) continue;
@@ -109,12 +110,15 @@ function collect(element, frame, items) {
       height: place.height,
     };
     if (node instanceof HTMLCanvasElement) {
-      items.push(item(box, (at) => `<image ${at} href="${node.toDataURL()}"/>`));
+      // A row of images may be longer than its place.
+      const width = Math.min(box.width, clip.right - place.left);
+      const image = `<image width="${round(box.width)}" height="${round(box.height)}" href="${node.toDataURL()}"/>`;
+      items.push(item({ ...box, width }, (at) => `<svg ${at}>${image}</svg>`));
     } else if (node instanceof SVGSVGElement) {
       items.push(item(box, (at) => `<svg ${at} viewBox="${viewBox(node)}" overflow="visible">${inlined(node)}</svg>`));
     } else {
       items.push(...borders(node, box));
-      collect(node, frame, items);
+      collect(node, frame, getComputedStyle(node).overflowX === "hidden" ? place : clip, items);
     }
   }
 }
@@ -139,20 +143,22 @@ function* lines(text, frame) {
   if (!parent || text.data.trim() === "") return;
   const style = getComputedStyle(parent);
   const range = document.createRange();
-  /** @type {{left: number, right: number, top: number, height: number, words: string} | undefined} */
-  let line;
+  /** @type {{left: number, right: number, top: number, height: number, words: string}[]} */
   const all = [];
-  for (const { 0: word, index } of text.data.matchAll(/\S+/g)) {
+  // Letter by letter: a line may also break within a word.
+  for (const { 0: letter, index } of text.data.matchAll(/./gsu)) {
     range.setStart(text, index);
-    range.setEnd(text, index + word.length);
-    const { left, right, top, height } = range.getBoundingClientRect();
-    if (height === 0) continue;
-    if (line && Math.abs(line.top - top) < 2) {
-      line.words += ` ${word}`;
-      line.right = right;
-    } else {
-      line = { left, right, top, height, words: word };
-      all.push(line);
+    range.setEnd(text, index + letter.length);
+    const [place] = range.getClientRects();
+    const space = /\s/.test(letter);
+    const line = all.at(-1);
+    if (!place || (space && (place.width === 0 || !line))) continue;
+    if (line && Math.abs(line.top - place.top) < 2) {
+      line.words += space ? " " : letter;
+      if (!space) line.right = place.right;
+    } else if (!space) {
+      const { left, right, top, height } = place;
+      all.push({ left, right, top, height, words: letter });
     }
   }
   const pen = pens(style);
@@ -164,7 +170,7 @@ function* lines(text, frame) {
       /** @param {number} dy */
       svg: (dy) =>
         `<text x="${round(left - frame.left)}" y="${round(y + dy + pen.ascent)}" textLength="${round(right - left)}" ` +
-        `${pen.attributes}>${escape(words)}</text>`,
+        `${pen.attributes}>${escape(words.trimEnd())}</text>`,
     };
   }
 }

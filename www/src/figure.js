@@ -12,7 +12,7 @@ import { sentence } from "./format.js";
  * @property {import("./store.js").Store} store
  * @property {import("./engine/client.js").EngineClient} engine
  * @property {import("./live.js").LiveText} live
- * @property {import("./run-panel.js").Runner} runner
+ * @property {import("./engine/runner.js").Runner} runner
  * @property {Set<() => void>} figures redraw each figure
  */
 

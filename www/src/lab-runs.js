@@ -5,10 +5,11 @@ import { count, significant } from "./format.js";
  * @typedef {import("./parameters.js").Values} Values
  * @typedef {import("./report.js").Report} Report
  * @typedef {import("./permalink.js").RunOptions} RunOptions
- * @typedef {{name: string, size: number}} OwnSet the reader's own images
+ * @typedef {import("./report.js").DataRecipe} DataRecipe
  */
 
-/** Images that no network of the lab sees. */
+/** The same images as in the recorded runs: their seed, and how many of them no network sees. */
+const DATA_SEED = 1;
 const HELD_OUT = 500;
 /** The largest training set of the presets. */
 const LARGEST = { quick: 4096, main: 4096, faithful: 8192 };
@@ -21,7 +22,7 @@ const NETWORKS = {
 /**
  * The run that the lab's controls ask for: its configuration has only what differs from the preset.
  * @param {Readonly<Values>} values
- * @param {OwnSet} [own]
+ * @param {DataRecipe} [own] the reader's own images
  * @returns {RunOptions}
  */
 export function labOptions(values, own) {
@@ -35,13 +36,8 @@ export function labOptions(values, own) {
   const kind = network === "preset" ? usual : network;
   const size = number("size") ?? (kind === "unet" ? 16 : set === "fashion" || set === "mnist" ? 14 : 12);
   const sizes = list("sizes")?.sort((a, b) => a - b);
-  const data = {
-    set: set === "own" ? (own?.name ?? "own") : set,
-    size: set === "own" ? (own?.size ?? size) : size,
-    seed: 0,
-    count: Math.max(...(sizes ?? [LARGEST[preset]])) + HELD_OUT,
-    heldOut: HELD_OUT,
-  };
+  const count = Math.max(...(sizes ?? [LARGEST[preset]])) + HELD_OUT;
+  const data = set === "own" && own ? own : { set, size, seed: DATA_SEED, count, heldOut: HELD_OUT };
   const depth = number("depth");
   const architecture = given({
     ...(kind === usual ? {} : NETWORKS[kind]),
@@ -68,12 +64,18 @@ function given(fields) {
   return set.length > 0 ? Object.fromEntries(set) : undefined;
 }
 
-/** What each empty field of the lab stands for. @param {any} config of a preset @returns {Record<string, string>} */
-export function presetValues({ sizes, seeds, train, look }) {
+/**
+ * What each empty field of the lab stands for.
+ * @param {Pick<Report, "config" | "data">} recorded a run of the preset
+ * @returns {Record<string, string>}
+ */
+export function presetValues({ config: { sizes, train, look }, data }) {
   const { architecture } = train;
   return {
     sizes: sizes.join(" "),
-    seeds: String(seeds.length),
+    size: String(data.size),
+    // Recorded runs have several, for their error bars.
+    seeds: "1",
     width: String(architecture.width),
     depth: String(architecture.depth ?? architecture.levels),
     steps: String(train.steps),

@@ -35,23 +35,38 @@ const bottom = ({ members, middle }, gap) => middle - ((members.length - 1) / 2)
 const top = ({ members, middle }, gap) => middle + ((members.length - 1) / 2) * gap;
 
 /**
- * Where a curve's label has room: at the point furthest from the other curves, on the side where they are not.
+ * Where a curve's label has room: at the point, and on the side of it, where the curves keep furthest away.
  * @param {number[]} curve
- * @param {number[][]} rivals
+ * @param {number[][]} rivals the other curves
  * @param {number} room that a label needs, in units of the curve
  */
 export function labelPlace(curve, rivals, room) {
   let best = { at: 1, above: true, score: -Infinity };
   for (let at = 1; at < curve.length - 1; at++) {
     for (const above of [true, false]) {
-      const [low, high] = above ? [curve[at], curve[at] + room] : [curve[at] - room, curve[at]];
-      // The label’s band must be free of the neighbours, and above the axis; then distance decides.
-      const gaps = rivals.flatMap((rival) =>
-        [at - 1, at, at + 1].map((i) => Math.max(low - rival[i], rival[i] - high)),
-      );
-      const score = Math.min(room, low, ...gaps) + 1e-3 * Math.min(...gaps, 1);
+      /** How far a curve stays out of the label's way, over its width. @param {number[]} other @param {number} offset */
+      const gap = (other, offset) => {
+        const [low, high] = above ? [curve[at] + offset, curve[at] + room] : [curve[at] - room, curve[at] - offset];
+        return Math.min(
+          ...REACH.map((by) => interpolate(other, at + by)).map((value) => Math.max(low - value, value - high)),
+        );
+      };
+      const axis = above ? Infinity : curve[at] - room;
+      const score = Math.min(gap(curve, OFF * room), axis, ...rivals.map((rival) => gap(rival, 0)));
       if (score > best.score) best = { at, above, score };
     }
   }
   return best;
+}
+
+/** How far a label reaches to both sides, in points of the curve. */
+const REACH = [-0.5, -0.25, 0, 0.25, 0.5];
+/** Where a label begins: so much of its room lies between it and its own curve. */
+const OFF = 0.3;
+
+/** @param {number[]} curve @param {number} at between two points */
+function interpolate(curve, at) {
+  const before = Math.floor(at);
+  const after = Math.min(curve.length - 1, before + 1);
+  return curve[before] + (at - before) * (curve[after] - curve[before]);
 }

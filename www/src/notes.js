@@ -2,7 +2,7 @@
 import { element, make, part } from "./dom.js";
 import { toFailure } from "./engine/protocol.js";
 import { NEAR, showFailure } from "./figure.js";
-import { duration, significant } from "./format.js";
+import { duration, sentence, significant } from "./format.js";
 import { loadIndex } from "./runs.js";
 import { copy } from "./save.js";
 
@@ -72,16 +72,21 @@ function selfCheck(root, { store, engine, live }) {
 
 /** @param {HTMLElement} body */
 async function recordedRuns(body) {
-  /** @param {...(Node | string)} cells */
-  const row = (first, ...cells) => make("tr", {}, make("th", { scope: "row" }, first), ...cells.map((cell) => make("td", {}, cell)));
   try {
     const runs = await loadIndex();
     body.replaceChildren(
       ...runs.map(({ title, record, seconds, version }) =>
-        row(title, `${record.device}, ${record.date.slice(0, 10)}`, duration(seconds), `${version} (${record.commit.slice(0, 7)})`, make("code", {}, record.command)),
+        make(
+          "tr",
+          {},
+          make("th", { scope: "row" }, title, make("code", {}, record.command)),
+          make("td", {}, record.device, make("br"), record.date.slice(0, 10)),
+          make("td", {}, duration(seconds)),
+          make("td", {}, version, make("br"), record.commit.slice(0, 7)),
+        ),
       ),
     );
   } catch (thrown) {
-    body.replaceChildren(make("tr", {}, make("td", { colSpan: 5 }, toFailure(thrown).message)));
+    body.replaceChildren(make("tr", {}, make("td", { colSpan: 4 }, sentence(toFailure(thrown).message))));
   }
 }

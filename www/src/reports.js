@@ -116,6 +116,7 @@ export function reportFigure(root, page, source, { reads, draw }) {
  */
 export function provenance({ record, final, engine, adapter, seconds }) {
   const where = engine === "gpu" ? `GPU (${adapter})` : "CPU";
-  if (!record) return `${final ? "Trained" : "Training"} here, on your ${where}: ${duration(seconds)}${final ? "" : " so far"}.`;
+  if (!record)
+    return `${final ? "Trained" : "Training"} here, on your ${where}: ${duration(seconds)}${final ? "" : " so far"}.`;
   return `Recorded on ${record.date.slice(0, 10)} in ${duration(seconds)} (${record.device}).`;
 }

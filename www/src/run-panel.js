@@ -7,37 +7,40 @@ import { count, duration, sentence, significant } from "./format.js";
 /**
  * @typedef {import("./report.js").Report} Report
  * @typedef {import("./report.js").ExperimentName} ExperimentName
- * @typedef {import("./report.js").Preset} Preset
- * @typedef {import("./report.js").DataRecipe} DataRecipe
- * @typedef {import("./engine/protocol.js").Failure} Failure
- *
- * @typedef {"preparing" | "running" | "paused" | "done" | "failed" | "cancelled"} State
- * @typedef {{step: number, total: number, secondsLeft: number | null, stepsPerSecond: number | null, workers: number}} Progress
- * @typedef {EventTarget & {
- *   id: string, options: RunOptions, state: State, progress: Progress, report: Report | undefined, failure: Failure | undefined,
- *   engine: "cpu" | "gpu" | undefined,
- *   pause(): void, resume(): void, step(): void, cancel(): void,
- * }} Run
- * @typedef {{experiment: ExperimentName, preset: Preset, data: DataRecipe, seed: number, config?: object}} RunOptions
- * @typedef {{start(options: RunOptions): Run}} Runner
+ * @typedef {import("./engine/protocol.js").RunOptions} RunOptions
+ * @typedef {import("./engine/runner.js").Run} Run
+ * @typedef {import("./engine/runner.js").Runner} Runner
+ * @typedef {import("./engine/runner.js").SavedRun} SavedRun
  *
  * @typedef {object} PanelOptions
  * @property {ExperimentName} experiment
  * @property {string} [label] of the button that starts
  * @property {import("./parameters.js").Key} seed where the seed of the run is kept
- * @property {() => Omit<RunOptions, "experiment" | "seed">} settings what a run that starts now is to be
+ * @property {() => Omit<RunOptions, "experiment" | "seed"> | undefined} settings what a run that starts now is to be; undefined
+ *   while that is not known yet
  * @property {() => string} [about] what would be trained, in one sentence, while nothing is
  * @property {(report: Report | undefined, run: Run) => void} onReport each report, the last one final; undefined when a run
  *   starts, or is cancelled: nothing of it is to be seen
  * @property {(report: Report) => string} summary what came out, in one sentence
  */
 
+/** Shares of the time that a run trains: for those who want to watch, or to spare their machine. */
+const SPEEDS = [
+  { label: "Full speed", share: 1 },
+  { label: "Half speed", share: 0.5 },
+  { label: "Slow", share: 0.1 },
+];
+
 /**
  * @param {HTMLElement} place
  * @param {import("./figure.js").Page} page
  * @param {PanelOptions} options
  */
-export function runPanel(place, page, { experiment, label = "Train it here", seed, settings, about, onReport, summary }) {
+export function runPanel(
+  place,
+  page,
+  { experiment, label = "Train it here", seed, settings, about, onReport, summary },
+) {
   const { store, live, runner } = page;
   /** @type {Run | undefined} */
   let run;
@@ -46,21 +49,34 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
   /** Whether the run waits for the reader to come back. */
   let waiting = false;
   let visible = true;
+  /** Runs of earlier visits that were not done. @type {SavedRun[]} */
+  let unfinished = [];
+  /** The one of them that is about what the figure shows. @type {SavedRun | undefined} */
+  let kept;
 
-  const start = () => {
+  /** Run it, or whatever else makes a run. @param {() => Run | Promise<Run>} make */
+  const begin = async (make) => {
     reset();
     errors.hidden = true;
     try {
-      const next = runner.start({ experiment, seed: Number(store.values[seed]), ...settings() });
+      const next = await make();
       run = next;
+      next.speed = Number(speed.value);
       next.addEventListener("change", () => run === next && follow(next));
       onReport(undefined, next);
+      follow(next);
       live.announce("Training has started.");
     } catch (thrown) {
       showFailure(errors, toFailure(thrown), start);
     }
-    draw();
   };
+  const start = () =>
+    void begin(() => {
+      const wanted = settings();
+      if (!wanted)
+        throw { kind: "BadInput", message: "The recorded run is not there yet", hint: "Try again in a moment." };
+      return runner.start({ experiment, seed: Number(store.values[seed]), ...wanted });
+    });
   const reset = () => {
     const before = run;
     run = shown = undefined;
@@ -90,7 +106,7 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
   /** Live work is for those who look: out of sight it waits, unless the reader wants it to go on. */
   const attend = () => {
     const away = !keep.checked && (!visible || document.hidden);
-    if (away && run?.state === "running") {
+    if (away && (run?.state === "running" || run?.state === "preparing")) {
       waiting = true;
       run.pause();
     } else if (!away && waiting) {
@@ -115,20 +131,44 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
     reset();
     main.focus();
   });
+  const resume = button("", () => {
+    const id = kept?.id;
+    if (!id) return;
+    unfinished = unfinished.filter((one) => one.id !== id);
+    void begin(() => runner.resumeSaved(id));
+  });
+  resume.title = "Go on with the run that was under way when this page was last closed";
+  const speed = make(
+    "select",
+    { ariaLabel: "Speed", onchange: () => run && (run.speed = Number(speed.value)) },
+    ...SPEEDS.map(({ label: name, share }) => make("option", { value: String(share) }, name)),
+  );
   const keep = make("input", { type: "checkbox", onchange: attend });
   const bar = make("progress", { max: 1, value: 0, ariaLabel: "Training" });
   const status = make("p", { className: "run-status" });
+  const notice = make("p", { className: "run-notice" });
   const errors = make("div", { className: "figure-error", role: "alert", hidden: true });
   place.classList.add("run-panel");
   place.append(
     make(
       "div",
       { className: "controls" },
-      make("div", { className: "run-buttons", role: "group", ariaLabel: "Training" }, main, step, restart, fresh, cancel),
+      make(
+        "div",
+        { className: "run-buttons", role: "group", ariaLabel: "Training" },
+        main,
+        resume,
+        step,
+        restart,
+        fresh,
+        cancel,
+      ),
+      speed,
       make("label", { className: "run-keep" }, keep, "Keep running when out of sight"),
     ),
     bar,
     status,
+    notice,
     errors,
   );
 
@@ -142,8 +182,13 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
     if (run && state !== "preparing") bar.value = run.progress.total ? run.progress.step / run.progress.total : 0;
     // Without a value the bar says that it does not know how long it takes.
     else bar.removeAttribute("value");
+    const wanted = run ? undefined : settings();
+    kept = unfinished.find(({ options: { preset, data } }) => wanted?.preset === preset && same(wanted.data, data));
+    resume.hidden = !kept;
+    if (kept) resume.textContent = `Resume at step ${count(kept.progress.step)}`;
     const result = state === "done" && shown ? ` ${summary(shown)}` : "";
     status.textContent = run ? statusLine(run, waiting) + result : (about?.() ?? "");
+    notice.textContent = run?.notice ?? "";
     place.dataset.state = state ?? "idle";
   };
 
@@ -153,6 +198,10 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
   }).observe(place.closest("figure") ?? place);
   document.addEventListener("visibilitychange", attend);
   draw();
+  void runner.saved().then((all) => {
+    unfinished = all.filter(({ options, state }) => options.experiment === experiment && state !== "done");
+    draw();
+  });
 
   return {
     /** The run that the panel is about, if there is one. */
@@ -166,6 +215,9 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
     draw,
   };
 }
+
+/** @param {unknown} a @param {unknown} b plain data */
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 /**
  * How far a run is, in one line.

@@ -35,7 +35,7 @@ export class RunStorage {
   /** @type {Promise<IDBDatabase> | undefined} */
   #database;
 
-  /** @param {IDBFactory | undefined} factory missing where the browser has none, as in some private modes */
+  /** @param {() => IDBFactory | undefined} factory some browsers have none in private mode, some throw when it is asked for */
   constructor(factory) {
     this.#factory = factory;
   }
@@ -83,8 +83,9 @@ export class RunStorage {
 
   /** @returns {Promise<IDBDatabase>} */
   async #open() {
-    if (!this.#factory) throw new Error("This browser keeps no data for pages");
-    const request = this.#factory.open(NAME, VERSION);
+    const factory = this.#factory();
+    if (!factory) throw new Error("It keeps no data for pages");
+    const request = factory.open(NAME, VERSION);
     request.onupgradeneeded = () =>
       request.result.createObjectStore(STORE, { keyPath: "id" }).createIndex("date", "date");
     const database = await new Promise((resolve, reject) => {

@@ -10,26 +10,28 @@ import { drawGrid, pictureCount } from "./images.js";
  * @param {HTMLElement} root
  * @param {HTMLElement} dropNotice shown while files are dragged over the page
  * @param {import("./figure.js").Page} page
+ * @param {(files: File[]) => Promise<boolean>} openRun takes files that are a saved run; false when they are not
  */
-export function trainingSet(root, dropNotice, page) {
+export function trainingSet(root, dropNotice, page, openRun) {
   const { store, engine, live } = page;
   const errors = element(root, "import-error");
   const gallery = canvas(root, "gallery");
   /** The last files that could be read, to read them again at another size. @type {File[]} */
   let own = [];
+  /** What came of them. @type {import("./report.js").DataRecipe | undefined} */
+  let recipe;
 
   /** @param {File[]} files */
   const load = async (files) => {
-    if (files.length === 0) return;
-    const values = store.values;
+    if (files.length === 0 || (await openRun(files))) return;
+    const { "own.size": size, "own.colour": colouring } = store.values;
+    const colour = colouring === "colour";
     root.setAttribute("aria-busy", "true");
     try {
-      const { data } = await engine.call("import", {
-        files,
-        size: values["own.size"],
-        colour: values["own.colour"] === "colour",
-      });
+      const { data } = await engine.call("import", { files, size, colour });
       own = files;
+      recipe = { set: data.name, size: data.width, seed: 0, count: data.count, heldOut: data.heldOutCount };
+      page.runner.own = { files, colour };
       errors.hidden = true;
       root.setAttribute("data-own", "");
       live.announce(`Read ${count(data.count)} images from ${data.name}.`);
@@ -78,6 +80,10 @@ export function trainingSet(root, dropNotice, page) {
   return {
     /** Read the reader's files once more, after the worker that held them died. */
     reload: () => load(own),
+    /** The reader's own images, if there are any. */
+    get own() {
+      return recipe;
+    },
   };
 }
 

@@ -8,7 +8,7 @@ test("untouched knobs are the preset", () => {
     experiment: "transition",
     preset: "quick",
     seed: 1,
-    data: { set: "faces", size: 12, seed: 0, count: 4596, heldOut: 500 },
+    data: { set: "faces", size: 12, seed: 1, count: 4596, heldOut: 500 },
   });
 });
 
@@ -33,7 +33,7 @@ test("only what was changed goes into the configuration", () => {
 });
 
 test("a network of another kind than the preset's comes whole", () => {
-  const unet = labOptions({ ...defaults(), "lab.network": "unet", "lab.depth": "3" });
+  const unet = /** @type {any} */ (labOptions({ ...defaults(), "lab.network": "unet", "lab.depth": "3" }));
   assert.deepEqual(unet.config.train.architecture, {
     kind: "unet",
     width: 16,
@@ -41,16 +41,17 @@ test("a network of another kind than the preset's comes whole", () => {
     norm: "none",
     shape: { height: 16, width: 16, channels: 1 },
   });
-  const mlp = labOptions({ ...defaults(), "lab.preset": "faithful", "lab.network": "mlp", "lab.data": "mnist" });
+  const mlp = /** @type {any} */ (
+    labOptions({ ...defaults(), "lab.preset": "faithful", "lab.network": "mlp", "lab.data": "mnist" })
+  );
   assert.deepEqual(mlp.config.train.architecture, { kind: "mlp", width: 192, depth: 2 });
   assert.equal(mlp.data.size, 14);
   assert.equal(labOptions({ ...defaults(), "lab.network": "mlp" }).config, undefined);
 });
 
-test("the reader's own images go by their name and size", () => {
-  const { data } = labOptions({ ...defaults(), "lab.data": "own" }, { name: "cats.zip", size: 28 });
-  assert.equal(data.set, "cats.zip");
-  assert.equal(data.size, 28);
+test("the reader's own images are as they were read", () => {
+  const own = { set: "cats.zip", size: 28, seed: 0, count: 120, heldOut: 15 };
+  assert.deepEqual(labOptions({ ...defaults(), "lab.data": "own" }, own).data, own);
 });
 
 test("a run in words, before and after it is known in full", () => {
@@ -59,6 +60,8 @@ test("a run in words, before and after it is known in full", () => {
   const train = { architecture: { kind: "mlp", width: 192, depth: 2 }, steps: 500, batch: 32, rate: 0.004 };
   const config = { sizes: [16, 64], seeds: [1], train, look: { samplerSteps: 10, samples: 100 } };
   assert.equal(describe(options, /** @type {any} */ ({ config })).details, "MLP 192 × 2 · 500 steps of 32 · rate 0.004 · seed 1");
-  assert.equal(presetValues(config).sizes, "16 64");
-  assert.equal(presetValues(config).depth, "2");
+  const fields = presetValues({ config, data: options.data });
+  assert.equal(fields.sizes, "16 64");
+  assert.equal(fields.depth, "2");
+  assert.equal(fields.size, "12");
 });

@@ -3,6 +3,7 @@
 mod bench;
 mod pack;
 mod process;
+mod screenshots;
 mod serve;
 mod site;
 mod test;
@@ -25,7 +26,10 @@ Commands:
   build    Build the site into dist/, ready for any sub-path of any static host
   test     Run every check and test, and print a table
       --only <PART>    Run this part only; may be repeated or comma-separated
-  bench    Print the rates of the engines, natively and in Chromium
+  bench    Print the rates of the engines, natively beside JAX and in Chromium beside jax-js and
+           TensorFlow.js
+  screenshots
+           Take the README's pictures (docs/), and one of every section (target/screenshots/)
 
 Options:
   -h, --help  Print this help
@@ -37,6 +41,7 @@ enum Task {
     Build,
     Test { only: Vec<String> },
     Bench,
+    Screenshots,
 }
 
 fn parse() -> Result<Task, lexopt::Error> {
@@ -47,6 +52,7 @@ fn parse() -> Result<Task, lexopt::Error> {
         Some(Value(name)) if name == "build" => Task::Build,
         Some(Value(name)) if name == "test" => Task::Test { only: Vec::new() },
         Some(Value(name)) if name == "bench" => Task::Bench,
+        Some(Value(name)) if name == "screenshots" => Task::Screenshots,
         Some(Value(name)) => return Err(format!("there is no command {name:?}").into()),
         Some(other) => return Err(other.unexpected()),
     };
@@ -73,6 +79,7 @@ fn run() -> Result<ExitCode> {
         Task::Build => site::build()?.print(),
         Task::Test { only } => return test::test(&only),
         Task::Bench => bench::bench()?,
+        Task::Screenshots => screenshots::screenshots()?,
     }
     Ok(ExitCode::SUCCESS)
 }

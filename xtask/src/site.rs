@@ -32,7 +32,7 @@ fn steps() -> Result<[Step; 7]> {
         step("Add the wasm32 target", wasm_libraries()?, 10, add_target),
         step("Compile the library to WebAssembly", compiled_wasm()?, 90, compile),
         step("Compile the binding generator", bindgen()?, 60, compile_bindgen),
-        step("Install the npm packages of the page", lock_stamp(), 20, npm_install),
+        step("Install the npm packages of the page", www().join(LOCK_STAMP), 20, npm_install),
         step("Pack the image sets", packed_sets(), 15, || pack::pack(&root())),
         step("Make and optimize the JavaScript package", packaged_wasm(), 15, package),
         step("Bundle the page into dist/", dist().join("index.html"), 5, bundle),
@@ -82,6 +82,13 @@ fn add_target() -> Result<()> {
         .context("this Rust has no wasm32 target; install Rust by rustup")
 }
 
+/// Brings up to date what a JavaScript package is made with.
+pub(crate) fn prepare() -> Result<()> {
+    add_target()?;
+    compile_bindgen()?;
+    npm_install()
+}
+
 fn compiled_wasm() -> Result<PathBuf> {
     Ok(target_dir()?.join(WASM_TARGET).join("wasm/hidden_gaussian.wasm"))
 }
@@ -102,19 +109,22 @@ fn compile_bindgen() -> Result<()> {
 }
 
 /// A copy of the lock file that `node_modules` was installed from.
-fn lock_stamp() -> PathBuf {
-    www().join("node_modules/.installed-lock.json")
-}
+const LOCK_STAMP: &str = "node_modules/.installed-lock.json";
 
 fn npm_install() -> Result<()> {
-    let lock = fs::read(www().join("package-lock.json"))?;
-    if fs::read(lock_stamp()).is_ok_and(|installed| installed == lock) {
+    npm_install_in(&www()).context("the page needs Node.js 20 or later with npm")
+}
+
+/// Installs the npm packages of the lock file in `folder`, unless that was done before.
+pub(crate) fn npm_install_in(folder: &Path) -> Result<()> {
+    let lock = fs::read(folder.join("package-lock.json"))?;
+    let stamp = folder.join(LOCK_STAMP);
+    if fs::read(&stamp).is_ok_and(|installed| installed == lock) {
         return Ok(());
     }
     let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
-    run(command(npm, ["ci", "--no-audit", "--no-fund"]).current_dir(www()))
-        .context("the page needs Node.js 20 or later with npm")?;
-    Ok(fs::write(lock_stamp(), lock)?)
+    run(command(npm, ["ci", "--no-audit", "--no-fund"]).current_dir(folder))?;
+    Ok(fs::write(stamp, lock)?)
 }
 
 fn packed_sets() -> PathBuf {
@@ -126,15 +136,21 @@ fn packaged_wasm() -> PathBuf {
 }
 
 fn package() -> Result<()> {
-    let (compiled, bindgen, packaged) = (compiled_wasm()?, bindgen()?, packaged_wasm());
-    let made = modified(&packaged).unwrap_or(SystemTime::UNIX_EPOCH);
-    if modified(&compiled)? < made && modified(&bindgen)? < made {
+    make_package(&compiled_wasm()?, &packaged_wasm())
+}
+
+/// Makes the JavaScript package of a `compiled` wasm file: `packaged` is its optimized wasm file.
+pub(crate) fn make_package(compiled: &Path, packaged: &Path) -> Result<()> {
+    let bindgen = bindgen()?;
+    let made = modified(packaged).unwrap_or(SystemTime::UNIX_EPOCH);
+    if modified(compiled)? < made && modified(&bindgen)? < made {
         return Ok(());
     }
-    run(command(bindgen, [&compiled]).arg(www().join("pkg")))?;
+    let folder = packaged.parent().context("a package without a folder")?;
+    run(&mut command(bindgen, [compiled, folder]))?;
     // Moved away, so that an interrupted run leaves no unoptimized file that looks finished.
-    let plain = compiled.with_file_name("hidden_gaussian_bg.wasm");
-    fs::rename(&packaged, &plain)?;
+    let plain = compiled.with_extension("bg.wasm");
+    fs::rename(packaged, &plain)?;
     // Exactly what rustc emits for this target, plus SIMD from `.cargo/config.toml`.
     let features = ["simd", "bulk-memory", "mutable-globals", "sign-ext"];
     let more = ["nontrapping-float-to-int", "reference-types", "multivalue"];

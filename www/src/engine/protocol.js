@@ -29,7 +29,6 @@
  * @typedef {import("../../pkg/hidden_gaussian.js").EngineInfo & {problem: Failure | null}} EngineInfo
  *   `problem`: why the engine that was asked for does not run, or why it had to start again
  *
- * @typedef {{setting: Setting}} PrepareCall fit both denoisers before the first question comes
  * @typedef {{engine: EngineChoice}} OpenCall start this engine; the answer is empty, the `engine` event tells the rest
  *
  * @typedef {{setting: Setting}} DescribeCall
@@ -88,8 +87,8 @@
  * @typedef {{data: DataInfo}} ImportResult
  *
  * @typedef {{
- *   prepare: {call: PrepareCall, result: null},
  *   open: {call: OpenCall, result: null},
+ *   selfCheck: {call: OpenCall, result: import("../../pkg/hidden_gaussian.js").Check[]},
  *   measure: {call: {}, result: EngineInfo["rates"]},
  *   describe: {call: DescribeCall, result: DescribeResult},
  *   denoise: {call: DenoiseCall, result: DenoiseResult},
@@ -113,18 +112,13 @@
  *
  * @typedef {{files: File[], colour: boolean}} OwnImages the reader's own files, and how to read them
  * @typedef {{config: string, snapshot: Blob | null}} Share a part of a run that can be done alone, and where it stands
- * @typedef {object} ShareProgress
- * @property {number} step
- * @property {number} total
- * @property {number | null} secondsLeft
- * @property {{members: MemberProgress[]}} training
- * @typedef {{loss: number, gradientNorm: number, status: string}} MemberProgress
+ * @typedef {import("../../pkg/hidden_gaussian.js").Progress} ShareProgress
  *
  * @typedef {{options: RunOptions, own?: OwnImages, workers: number}} PlanCall
  * @typedef {{config: string, shares: string[]}} PlanResult the whole configuration, and the same in shares of equal work
  * @typedef {object} StartCall
  * @property {"cpu" | "gpu"} engine
- * @property {string} experiment
+ * @property {import("../report.js").ExperimentName} experiment
  * @property {DataRecipe} recipe
  * @property {OwnImages} [own]
  * @property {Share[]} shares

@@ -30,7 +30,7 @@ import { toFailure } from "./protocol.js";
  * @property {number | null} stepsPerSecond
  * @property {number | null} secondsLeft
  * @property {number} workers
- * @property {import("./protocol.js").MemberProgress[]} members
+ * @property {ShareProgress["training"]["members"]} members the networks that have just trained
  *
  * @typedef {Pick<KeptRun, "id" | "options" | "date" | "engine" | "state" | "progress" | "report">} SavedRun
  *
@@ -122,7 +122,7 @@ export class Runner {
 
   /** Move all runs to another engine. @param {EngineChoice} choice */
   switchEngine(choice) {
-    for (const run of this.#runs.values()) void run.switchEngine(choice);
+    for (const run of this.#runs.values()) run.switchEngine(choice);
   }
 
   /** @param {Run} run */
@@ -151,13 +151,14 @@ export class Run extends EventTarget {
   /** @type {Exclude<State, "paused">} */
   #phase = "preparing";
   #paused = false;
-  /** Resolves at the reader's next wish; paused hands wait for it. */
+  #speed = 1;
+  /** Resolves at the reader's next wish; hands that pause or rest wait for it. */
   #wish = openPromise();
   #clock;
   #keeping = new Pace(CHECKPOINT_MS);
-  /** Whether there is something to keep that is not kept, whether it is being done, and whether it was refused. */
+  /** Whether something is to be kept that is not, whether that is under way, and whether it was ever refused. */
   #unkept = false;
-  #busyKeeping = false;
+  #isKeeping = false;
   #refused = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -204,9 +205,10 @@ export class Run extends EventTarget {
     if (state === "done") {
       this.#phase = "done";
       this.#clock.stop();
+      return;
     }
     // "auto" stays on the engine that the run was on: there it goes on to the same bits.
-    else void this.#guard(async () => this.#work(this.#choice === "auto" ? (engine ?? "cpu") : this.#choice));
+    void this.#guard(async () => this.#work(this.#choice === "auto" ? (engine ?? "cpu") : this.#choice));
   }
 
   /** @returns {State} */
@@ -226,8 +228,20 @@ export class Run extends EventTarget {
     this.#setPaused(false);
   }
 
+  /** The share of the time that it trains, above 0 and up to 1. */
+  get speed() {
+    return this.#speed;
+  }
+
+  set speed(share) {
+    this.#speed = share;
+    this.#rouse();
+    this.#tell();
+  }
+
   /** One slice of a paused run. */
   step() {
+    if (!this.#paused) return;
     for (const hand of this.#crew) hand.step = true;
     this.#rouse();
   }
@@ -243,11 +257,11 @@ export class Run extends EventTarget {
    * Go on with another engine, from where it is.
    * @param {EngineChoice} choice
    */
-  async switchEngine(choice) {
+  switchEngine(choice) {
     this.#choice = choice;
     // While it is planned, the choice is still to be asked for.
-    if (!this.#active || !this.#plan || this.#crew.length === 0) return;
-    await this.#guard(async () => {
+    if (!this.#active || !this.#plan) return;
+    void this.#guard(async () => {
       const engine = await this.#decide();
       if (engine === this.engine || !this.#active) return;
       const stint = ++this.#stint;
@@ -282,7 +296,7 @@ export class Run extends EventTarget {
     this.#tell();
   }
 
-  /** Let paused hands look at what the reader wishes. */
+  /** Let hands that wait look at what the reader wishes. */
   #rouse() {
     const { resolve } = this.#wish;
     this.#wish = openPromise();
@@ -407,9 +421,9 @@ export class Run extends EventTarget {
     if (!onGpu && (worn || failure.kind === "LimitExceeded")) return undefined;
     const leave = onGpu && (worn || NOT_ON_GPU.includes(failure.kind));
     if (leave) this.#failures = 0;
-    const step = this.#shares.some(({ snapshot }) => snapshot) ? "its last checkpoint" : "the beginning";
+    const from = this.#shares.some(({ snapshot }) => snapshot) ? "its last checkpoint" : "the beginning";
     const where = leave ? "on the CPU engine" : onGpu ? "on a new device" : "in a new worker";
-    this.notice = `${sentence(failure.message)} The run goes on from ${step}, ${where}.`;
+    this.notice = `${sentence(failure.message)} The run goes on from ${from}, ${where}.`;
     this.#tell();
     return leave ? "cpu" : this.engine;
   }
@@ -437,8 +451,10 @@ export class Run extends EventTarget {
       }
       const stepped = hand.step;
       hand.step = false;
+      const start = performance.now();
       const progress = await client.call("advance", { milliseconds: SLICE_MS });
       if (stale()) return;
+      const elapsed = performance.now() - start;
       shares.forEach((share, i) => (share.progress = progress[i]));
       this.#ran();
       done = progress.every(({ step, total }) => step >= total);
@@ -455,6 +471,7 @@ export class Run extends EventTarget {
         if (stale()) return;
         if (this.#paused || this.#keeping.due) void this.#keep();
       }
+      if (this.#speed < 1 && !this.#paused) await this.#rest(elapsed * (1 / this.#speed - 1));
     }
     if (stale()) return;
     const reports = await client.call("report", {});
@@ -464,6 +481,11 @@ export class Run extends EventTarget {
     client.close();
     this.#fresh = true;
     this.#tellSoon();
+  }
+
+  /** Wait so long, or until the reader wishes something else. @param {number} milliseconds */
+  async #rest(milliseconds) {
+    await Promise.race([this.#wish.promise, new Promise((resolve) => setTimeout(resolve, milliseconds))]);
   }
 
   /** @param {Hand} hand */
@@ -494,8 +516,8 @@ export class Run extends EventTarget {
   /** Keep it in the browser's storage. If the browser refuses, the run goes on all the same, and the reader is told once. */
   async #keep() {
     this.#unkept = true;
-    if (this.#busyKeeping) return;
-    this.#busyKeeping = true;
+    if (this.#isKeeping) return;
+    this.#isKeeping = true;
     while (this.#unkept && this.#phase !== "cancelled") {
       this.#unkept = false;
       try {
@@ -507,13 +529,13 @@ export class Run extends EventTarget {
         this.#tell();
       }
     }
-    this.#busyKeeping = false;
+    this.#isKeeping = false;
   }
 
   /** @returns {KeptRun} */
   #record() {
     if (!this.#plan || !this.engine) throw new Error("Nothing is planned yet");
-    const { step, total } = this.progress;
+    const { step, total } = this.#measure();
     return {
       id: this.id,
       options: this.options,
@@ -581,7 +603,7 @@ export class Run extends EventTarget {
       step,
       total,
       stepsPerSecond,
-      secondsLeft: Number.isFinite(secondsLeft) && step < total ? secondsLeft : null,
+      secondsLeft: Number.isFinite(secondsLeft) && step < total ? secondsLeft / this.#speed : null,
       workers: this.#crew.length,
       members: shares.flatMap(({ training }) => training.members),
     };

@@ -3,7 +3,7 @@
  * It answers calls one at a time, in the order in which they came, and keeps the last engine, data set and fit,
  * because neighbouring calls are nearly always about the same ones.
  */
-import init, { Engine, Exact, wienerDescent } from "../../pkg/hidden_gaussian.js";
+import init, { Engine, Exact, selfCheck, wienerDescent } from "../../pkg/hidden_gaussian.js";
 import { DATA_SETS } from "../data.js";
 import { importFiles, makeDataset } from "./import.js";
 import { toFailure } from "./protocol.js";
@@ -71,7 +71,7 @@ async function answer(call, payload) {
       closeEngine();
       return handler(payload);
     });
-    answered ||= call !== "prepare";
+    answered = true;
     return result;
   } finally {
     busy("");
@@ -80,14 +80,15 @@ async function answer(call, payload) {
 
 /** @type {{[K in Kind]: (payload: Calls[K]["call"]) => Promise<Calls[K]["result"]>}} */
 const handlers = {
-  async prepare({ setting }) {
-    await fit(setting);
-    return null;
-  },
-
   async open({ engine }) {
     await openEngine(engine);
     return null;
+  },
+
+  async selfCheck({ engine }) {
+    const checked = await openEngine(engine);
+    busy("Checking the engine");
+    return selfCheck(checked);
   },
 
   async measure() {

@@ -4,6 +4,7 @@ import { chart } from "../chart.js";
 import { canvas, element } from "../dom.js";
 import { count, fixed, percent } from "../format.js";
 import { drawRow } from "../images.js";
+import { axisName, HALO, title } from "../marks.js";
 import { provenance, reportFigure, ReportSource } from "../reports.js";
 import { nearestStop, runSlider } from "../run-slider.js";
 import { decodeImages } from "../runs.js";
@@ -98,19 +99,31 @@ function agreementChart(root) {
           marginLeft: 34,
           marginRight: 16,
           x: { type: "log", label: null, ticks: sizes.map((agreement) => agreement.n), tickFormat: count, tickSize: 4 },
-          y: { domain: [Math.min(0, ...other.map(({ mean }) => mean)), 1], label: null, ticks: [0, 0.5, 1], tickSize: 0 },
+          y: {
+            domain: [Math.min(0, ...other.map(({ mean }) => mean)), 1],
+            label: null,
+            ticks: [0, 0.5, 1],
+            tickSize: 0,
+          },
           marks: [
             ruleY([0], { stroke: "var(--muted)" }),
             ruleY([1], { stroke: "var(--line)" }),
             ruleX([n], { stroke: "var(--line)" }),
-            text(["Cosine between the two networks’ samples"], { text: (label) => label, frameAnchor: "top-left", dx: -34, dy: -20, className: "chart-title" }),
-            text(["training images of each, N →"], { text: (label) => label, frameAnchor: "bottom-right", dy: 34, fill: "var(--muted)" }),
+            title("Cosine between the two networks’ samples", { dx: -34 }),
+            axisName("training images of each, N"),
             line(other, { x: "n", y: "mean", stroke: "var(--d-data)", strokeWidth: 2, strokeDasharray: "2 3" }),
-            text(other.slice(-1), { x: "n", y: "mean", text: () => "other noise: chance", dy: -10, textAnchor: "end", fill: "var(--muted)" }),
+            text(other.slice(-1), {
+              x: "n",
+              y: "mean",
+              text: () => "other noise: chance",
+              dy: -10,
+              textAnchor: "end",
+              fill: "var(--muted)",
+            }),
             line(same, { x: "n", y: "mean", stroke: "var(--d-theta)", strokeWidth: 2 }),
             dot(same, { x: "n", y: "mean", r: 3.5, fill: "var(--d-theta)" }),
             dot(chosen, { x: "n", y: "mean", r: 6, fill: "var(--d-theta)", stroke: "var(--paper)", strokeWidth: 2 }),
-            text(chosen, { x: "n", y: "mean", text: ({ mean }) => fixed(mean), dy: 18, stroke: "var(--paper)", strokeWidth: 4, fill: "var(--ink)" }),
+            text(chosen, { x: "n", y: "mean", text: ({ mean }) => fixed(mean), dy: 18, ...HALO }),
           ],
         };
       },

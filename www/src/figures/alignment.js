@@ -5,6 +5,7 @@ import { chart } from "../chart.js";
 import { canvas, element } from "../dom.js";
 import { count, fixed, percent, significant } from "../format.js";
 import { drawGrid, pictureCount } from "../images.js";
+import { title } from "../marks.js";
 import { reportFigure } from "../reports.js";
 import { nearestStop, runSlider } from "../run-slider.js";
 import { decodeImages } from "../runs.js";
@@ -43,7 +44,10 @@ export function alignmentFigure(root, page, source) {
         drawMatrix(shown);
         live.set({ "bias.overlap": percent(shown.overlap), "bias.overlap.sigma": significant(sigma) });
       }
-      const nearest = nearestStop(weights.map((level) => level.sigma), sigma);
+      const nearest = nearestStop(
+        weights.map((level) => level.sigma),
+        sigma,
+      );
       const rows = weights.find((level) => level.sigma === nearest);
       if (rows) {
         for (const name of /** @type {const} */ (["linear", "gaussian"])) {
@@ -90,15 +94,28 @@ function matrixChart(root) {
               fill: ({ value }) => `color-mix(in oklab, var(--d-l) ${Math.round(100 * value)}%, var(--panel))`,
             }),
             text(ends, { x: (end) => end, text: String, frameAnchor: "top", dy: -10, fill: "var(--muted)" }),
-            text(ends, { y: (end) => end, text: String, frameAnchor: "left", textAnchor: "end", dx: -6, fill: "var(--muted)" }),
-            text(["principal axes of the data →"], { text: (label) => label, frameAnchor: "top", dy: -10, fill: "var(--muted)" }),
-            text(["singular vectors of W →"], { text: (label) => label, frameAnchor: "left", rotate: -90, dx: -12, fill: "var(--muted)" }),
-            text([`${percent(overlap)} of the span is shared`], {
-              text: (label) => label,
-              frameAnchor: "top-left",
-              dy: -32,
-              className: "chart-title",
+            text(ends, {
+              y: (end) => end,
+              text: String,
+              frameAnchor: "left",
+              textAnchor: "end",
+              dx: -6,
+              fill: "var(--muted)",
             }),
+            text(["principal axes of the data →"], {
+              text: (label) => label,
+              frameAnchor: "top",
+              dy: -10,
+              fill: "var(--muted)",
+            }),
+            text(["singular vectors of W →"], {
+              text: (label) => label,
+              frameAnchor: "left",
+              rotate: -90,
+              dx: -12,
+              fill: "var(--muted)",
+            }),
+            title(`${percent(overlap)} of the span is shared`, { dy: -32 }),
           ],
         };
       },

@@ -5,6 +5,7 @@ import { QUICK_FACES } from "../data.js";
 import { canvas, element } from "../dom.js";
 import { count, fixed, percent } from "../format.js";
 import { drawRow } from "../images.js";
+import { axisName, HALO, title } from "../marks.js";
 import { memorizedColour } from "../memorized.js";
 import { provenance, reportFigure, ReportSource } from "../reports.js";
 import { runPanel } from "../run-panel.js";
@@ -15,7 +16,8 @@ import { atTheEnd, plane, standAt, widthOf } from "../sittings.js";
 /**
  * @typedef {import("../report.js").Sitting} Sitting
  * @typedef {import("../report.js").Report<"emergence">} EmergenceReport
- * @typedef {{axis: "step" | "width", sittings: Sitting[], at: number | undefined}} Curves one network over time, or several over width
+ * @typedef {{axis: "step" | "width", sittings: Sitting[], at: number, top: number}} Curves one network over time, or several
+ *   over width; `top`: of the axis
  * @typedef {{sittings: Sitting[], current: Sitting}} Map
  */
 
@@ -49,7 +51,9 @@ export function emergenceFigure(root, page, source) {
   const drawMap = mapChart(element(root, "map"), (step, width) =>
     store.set({ "emergence.step": Math.round(step), "emergence.width": Math.round(width) }),
   );
-  const drawOverTime = curvesChart(element(root, "over-time"), (step) => store.set({ "emergence.step": Math.round(step) }));
+  const drawOverTime = curvesChart(element(root, "over-time"), (step) =>
+    store.set({ "emergence.step": Math.round(step) }),
+  );
   const drawOverWidth = curvesChart(element(root, "over-width"), (width) =>
     store.set({ "emergence.width": Math.round(width) }),
   );
@@ -74,8 +78,10 @@ export function emergenceFigure(root, page, source) {
         drawRow(canvas(root, `row-${name}`), decodeImages(report.shape, sitting.gallery[name]), COLUMNS);
       }
       drawMap({ sittings: ofSize, current: sitting });
-      drawOverTime({ axis: "step", sittings: here.overTime, at: here.step });
-      drawOverWidth({ axis: "width", sittings: finals, at: here.width });
+      // One scale for all that the sliders lead to.
+      const top = Math.max(1, ...all.map(({ nmseGaussian }) => nmseGaussian.mean));
+      drawOverTime({ axis: "step", sittings: here.overTime, at: here.step, top });
+      drawOverWidth({ axis: "width", sittings: finals, at: here.width, top });
       live.set({
         "emergence.source": provenance(report),
         "emergence.n": count(here.n),
@@ -87,7 +93,8 @@ export function emergenceFigure(root, page, source) {
         "emergence.memorized": percent(sitting.closeness.memorized.mean),
         "emergence.gl": fixed(sitting.closeness.gl.mean),
         "emergence.distance": fixed(sitting.nmseGaussian.mean),
-        "emergence.end": finals.length > 0 ? count(finals[0].step) : "–",
+        "emergence.finals.step": finals.length > 0 ? count(finals[0].step) : "–",
+        "emergence.finals.n": finals.length > 0 ? count(finals[0].n) : "–",
       });
       tell(report, here.n);
       live.announce(
@@ -101,11 +108,12 @@ export function emergenceFigure(root, page, source) {
     experiment: "emergence",
     seed: "emergence.seed",
     settings: () => ({ preset: "quick", data: QUICK_FACES }),
-    about: () => "Trains small networks on 16 to 128 faces of 12 × 12 pixels, and three widths on 32, and looks at them as they go.",
+    about: () =>
+      "Trains small networks on 16 to 128 faces of 12 × 12 pixels, and three widths on 32, and looks at them as they go.",
     // A run has nothing to show before its first checkpoint.
     onReport: (report, run) => source.show(report && plane(report).length > 0 ? report : undefined, run),
     summary: (report) => {
-      const best = peak(standAt(plane(report), { n: 1, width: Infinity, step: 1 }).overTime);
+      const best = peak(standAt(plane(report), { n: 1, width: Number.MAX_VALUE, step: 1 }).overTime);
       return `The samples were most like the Gaussian’s after ${count(best.step)} steps: cosine ${fixed(best.cosineGaussian.mean)}.`;
     },
   });
@@ -113,7 +121,8 @@ export function emergenceFigure(root, page, source) {
   /** @param {EmergenceReport} report @param {number} n */
   function tell(report, n) {
     const long = report.findings.overTime.filter((sitting) => sitting.n === n).sort((a, b) => a.step - b.step);
-    const finals = atTheEnd(report, n);
+    // Capacity shows best where the training set is not so small that every network leaves the Gaussian.
+    const finals = atTheEnd(report, Number.MAX_VALUE);
     const best = long.length > 0 ? peak(long) : undefined;
     const last = long.at(-1);
     const middle = finals.length > 0 ? peak(finals) : undefined;
@@ -124,6 +133,7 @@ export function emergenceFigure(root, page, source) {
       "emergence.last.step": last ? count(last.step) : "–",
       "emergence.last.cosine": fixed(last?.cosineGaussian.mean ?? NaN),
       "emergence.last.memorized": percent(last?.closeness.memorized.mean ?? NaN),
+      "emergence.capacity.n": wide ? count(wide.n) : "–",
       "emergence.best.width": middle ? count(widthOf(middle)) : "–",
       "emergence.best.cosine": fixed(middle?.cosineGaussian.mean ?? NaN),
       "emergence.wide.width": wide ? count(widthOf(wide)) : "–",
@@ -185,8 +195,8 @@ function mapChart(root, choose) {
           marks: [
             ruleX([current.step], { stroke: "var(--line)" }),
             ruleY([widthOf(current)], { stroke: "var(--line)" }),
-            text(["Width"], { text: (label) => label, frameAnchor: "top-left", dx: -36, dy: -20, className: "chart-title" }),
-            text(["training steps →"], { text: (label) => label, frameAnchor: "bottom-right", dy: 34, fill: "var(--muted)" }),
+            title("Width", { dx: -36 }),
+            axisName("training steps"),
             // A square has become a copier, a circle has not.
             dot(sittings, {
               x: "step",
@@ -221,10 +231,21 @@ function curvesChart(root, choose) {
         const best = peak(sittings);
         return (
           `Scores over ${what}: the cosine to the Gaussian’s samples is largest, ${fixed(best.cosineGaussian.mean)}, at ` +
-          `${count(position(axis, best))}` + (at === undefined ? "" : `; chosen: ${count(at)}`)
+          `${count(position(axis, best))}; chosen: ${count(at)}`
         );
       },
-      columns: ["Steps", "Width", "Cosine to D_G", "± s.e.", "Distance to D_G", "± s.e.", "Memorized", "± s.e.", "GL score", "± s.e."],
+      columns: [
+        "Steps",
+        "Width",
+        "Cosine to D_G",
+        "± s.e.",
+        "Distance to D_G",
+        "± s.e.",
+        "Memorized",
+        "± s.e.",
+        "GL score",
+        "± s.e.",
+      ],
       rows: ({ sittings }) =>
         sittings.map((sitting) => [
           count(sitting.step),
@@ -232,15 +253,16 @@ function curvesChart(root, choose) {
           ...SCORES.flatMap(({ value }) => [fixed(value(sitting).mean, 3), fixed(value(sitting).standardError, 3)]),
         ]),
       pick: choose,
-      options({ axis, sittings, at }) {
+      options({ axis, sittings, at, top }) {
         const points = SCORES.flatMap(({ name, value }) =>
           sittings.map((sitting) => ({ name, x: position(axis, sitting), y: value(sitting).mean })),
         );
-        const references = sittings.length === 0 ? [] : [
-          { name: "GL score", y: sittings[0].closenessHeldOut.gl.mean, label: "held-out images" },
-        ];
+        const references =
+          sittings.length === 0
+            ? []
+            : [{ name: "GL score", y: sittings[0].closenessHeldOut.gl.mean, label: "held-out images" }];
         const positions = points.map(({ x }) => x);
-        const shown = at !== undefined && positions.includes(at) ? [at] : [];
+        const shown = positions.includes(at) ? [at] : [];
         return {
           height: CURVES_HEIGHT,
           ...MARGIN,
@@ -255,19 +277,35 @@ function curvesChart(root, choose) {
             tickFormat: count,
             tickSize: 4,
           },
-          y: { domain: [0, Math.max(1, ...points.map(({ y }) => y))], label: null, ticks: [0, 0.5, 1], tickSize: 0 },
+          y: { domain: [0, top], label: null, ticks: [0, 0.5, 1], tickSize: 0 },
           marks: [
             ruleY(SCORES, { fy: "name", y: 0, stroke: "var(--muted)" }),
             ruleY(SCORES, { fy: "name", y: 1, stroke: "var(--line)" }),
-            ruleX(shown.flatMap((x) => SCORES.map(({ name }) => ({ name, x }))), { fy: "name", x: "x", stroke: "var(--line)" }),
-            text(SCORES, { fy: "name", text: "name", frameAnchor: "top-left", dy: -26, dx: -40, className: "chart-title" }),
+            ruleX(
+              shown.flatMap((x) => SCORES.map(({ name }) => ({ name, x }))),
+              { fy: "name", x: "x", stroke: "var(--line)" },
+            ),
+            text(SCORES, {
+              fy: "name",
+              text: "name",
+              frameAnchor: "top-left",
+              dy: -26,
+              dx: -40,
+              className: "chart-title",
+            }),
             ruleY(references, { fy: "name", y: "y", stroke: "var(--d-data)", strokeDasharray: "2 3" }),
             text(references, { fy: "name", y: "y", text: "label", frameAnchor: "right", dy: -7, fill: "var(--muted)" }),
             line(points, { fy: "name", x: "x", y: "y", stroke: "var(--d-theta)", strokeWidth: 2 }),
             dot(points, { fy: "name", x: "x", y: "y", r: 3, fill: "var(--d-theta)" }),
-            dot(points.filter(({ x }) => x === at), { fy: "name", x: "x", y: "y", r: 5.5, fill: "var(--d-theta)", stroke: "var(--paper)", strokeWidth: 2 }),
-            text(points.filter(({ x }) => x === at), { fy: "name", x: "x", y: "y", text: ({ y }) => fixed(y), dy: -13, stroke: "var(--paper)", strokeWidth: 4, fill: "var(--ink)" }),
-            text([axis === "step" ? "training steps →" : "width →"], { fy: () => SCORES[SCORES.length - 1].name, text: (label) => label, frameAnchor: "bottom-right", dy: 34, fill: "var(--muted)" }),
+            dot(
+              points.filter(({ x }) => x === at),
+              { fy: "name", x: "x", y: "y", r: 5.5, fill: "var(--d-theta)", stroke: "var(--paper)", strokeWidth: 2 },
+            ),
+            text(
+              points.filter(({ x }) => x === at),
+              { fy: "name", x: "x", y: "y", text: ({ y }) => fixed(y), dy: -13, ...HALO },
+            ),
+            axisName(axis === "step" ? "training steps" : "width", { fy: () => SCORES[SCORES.length - 1].name }),
           ],
         };
       },

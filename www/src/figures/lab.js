@@ -2,7 +2,7 @@
 import { dot, line, link, text } from "@observablehq/plot";
 import { chart } from "../chart.js";
 import { DENOISERS } from "../denoisers.js";
-import { byId, element, make, NARROW, part } from "../dom.js";
+import { element, make, NARROW, part } from "../dom.js";
 import { toFailure } from "../engine/protocol.js";
 import { NEAR, showFailure } from "../figure.js";
 import { showReport } from "../figure-tools.js";
@@ -12,7 +12,7 @@ import { COLUMNS } from "../gallery.js";
 import { drawGrid } from "../images.js";
 import { labelPlaces } from "../labels.js";
 import { describe, labOptions, presetValues } from "../lab-runs.js";
-import { toLink } from "../permalink.js";
+import { isRepeatable, runLink } from "../permalink.js";
 import { archiveName, openRun, packRun } from "../run-archive.js";
 import { statusLine } from "../run-panel.js";
 import { nearestStop } from "../run-slider.js";
@@ -58,13 +58,13 @@ const MEASURES = {
     title: "GL score: distance to the nearest training image",
     of: ({ closeness }) => closeness.gl.mean,
     gaussian: ({ closenessGaussian }) => closenessGaussian.gl.mean,
-    format: fixed,
+    format: (value) => fixed(value),
   },
   memorized: {
     title: "Copies among the samples",
     of: ({ closeness }) => closeness.memorized.mean,
     gaussian: ({ closenessGaussian }) => closenessGaussian.memorized.mean,
-    format: percent,
+    format: (value) => percent(value),
   },
   linearity: {
     title: `Linearity at σ = ${SIGMA}`,
@@ -83,8 +83,11 @@ const MEASURES = {
 /**
  * @param {HTMLElement} root
  * @param {import("../figure.js").Page} page
+ * @param {object} article
+ * @param {() => import("../report.js").DataRecipe | undefined} article.own the reader's own images
+ * @param {(report: Report) => HTMLElement | undefined} article.show shows a report in its own figure, if it has one
  */
-export function labFigure(root, page) {
+export function labFigure(root, page, { own, show }) {
   const { store, runner, live } = page;
   const errors = element(root, "lab-error");
   const body = element(root, "runs");
@@ -134,11 +137,11 @@ export function labFigure(root, page) {
 
   /** @param {Entry} entry */
   const mountRow = (entry) => {
-    const show = make("input", {
+    const choice = make("input", {
       type: "checkbox",
       checked: true,
       onchange: () => {
-        entry.shown = show.checked;
+        entry.shown = choice.checked;
         redraw();
       },
     });
@@ -172,7 +175,7 @@ export function labFigure(root, page) {
     });
     const zip = button("Save", () => exportRun(entry));
     zip.title = "One zip with configuration, report, samples, weights and citation";
-    const link = button("Link", () => copy(linkTo(entry)), "Copied");
+    const link = button("Link", () => copy(runLink(store, entry.options, entry.report)), "Copied");
     link.title = "Copy a link that repeats this run and compares the numbers";
     const remove = button("Delete", async () => {
       entry.run?.cancel();
@@ -186,7 +189,7 @@ export function labFigure(root, page) {
     title.id = `run-${entry.index}`;
 
     entry.row.append(
-      make("th", { scope: "row" }, make("label", {}, show, key, make("span", {}, title, details))),
+      make("th", { scope: "row" }, make("label", {}, choice, key, make("span", {}, title, details))),
       state,
       outcome,
       make("td", { className: "run-actions" }, ...actions),
@@ -201,30 +204,26 @@ export function labFigure(root, page) {
       outcome.textContent = entry.report ? outcomeOf(entry.report) : "";
       go.hidden = entry.state === "done" || !entry.kept;
       go.textContent = entry.run && active(entry.run.state) ? (entry.run.state === "paused" ? "Go on" : "Pause") : "Resume";
-      zip.disabled = link.disabled = !entry.report?.final;
-      show.disabled = !isSweep(entry.report);
+      zip.disabled = !entry.report?.final;
+      link.disabled = zip.disabled || !isRepeatable(entry.options);
+      choice.disabled = !isSweep(entry.report);
     };
     entry.update();
   };
 
-  /** @param {Entry} entry */
-  const linkTo = ({ options, report }) => {
-    // The report names the images as they were really made.
-    const data = report?.data ?? options.data;
-    return page.store.link({ ...toLink({ ...options, data }, report), figure: "" }, "linked-run");
-  };
   /** @param {Entry} entry */
   const exportRun = async (entry) => {
     const { options, report, run } = entry;
     if (!report) return;
     const weights = await (run ?? (entry.kept ? await runner.resumeSaved(entry.id) : undefined))?.weights();
     const citation = element(document, "bibtex").textContent ?? "";
-    const facts = { options, report, date: new Date().toISOString(), link: linkTo(entry), weights: weights ?? [], citation };
+    const link = isRepeatable(options) ? runLink(store, options, report) : undefined;
+    const facts = { options, report, date: new Date().toISOString(), link, weights: weights ?? [], citation };
     save(archiveName(options), await packRun(facts));
   };
 
   const train = part(root, "train", HTMLButtonElement);
-  train.addEventListener("click", () => start(labOptions(store.values, page.own?.())));
+  train.addEventListener("click", () => start(labOptions(store.values, own())));
   const showSeed = () => live.set({ "lab.seed": String(store.values["lab.seed"]) });
   store.subscribe(["lab.seed"], showSeed);
   showSeed();
@@ -265,25 +264,25 @@ export function labFigure(root, page) {
   return {
     start,
     /**
-     * Take files that are the archive of a run.
+     * Take files that are a saved run.
      * @param {File[]} files
-     * @returns {Promise<Report | undefined>} its report; undefined when they are something else
+     * @returns {Promise<boolean>} false when they are something else
      */
     async open(files) {
-      if (files.length !== 1) return undefined;
+      if (files.length !== 1) return false;
       try {
         const archive = await openRun(files[0]);
-        if (!archive) return undefined;
+        if (!archive) return false;
+        errors.hidden = true;
         const { options, report } = archive;
         add({ id: `file-${made}`, options, report, state: "done", progress: { step: 0, total: 0 }, kept: false });
-        root.scrollIntoView({ block: "start" });
         live.announce(`Opened a run: ${describe(options, report).title}.`);
-        return report;
+        (show(report) ?? root).scrollIntoView();
       } catch (thrown) {
         showFailure(errors, toFailure(thrown));
-        root.scrollIntoView({ block: "start" });
-        throw thrown;
+        root.scrollIntoView();
       }
+      return true;
     },
   };
 }
@@ -313,9 +312,8 @@ const colourOf = (index) => `var(--run-${1 + (index % COLOURS)})`;
  * @param {import("../report.js").Preset} preset
  */
 async function showPreset(root, preset) {
-  const { config } = await loadRun(`transition-${preset}-faces`).catch(() => ({ config: undefined }));
-  if (!config) return;
-  for (const [name, value] of Object.entries(presetValues(config))) {
+  const recorded = await loadRun(`transition-${preset}-faces`).catch(() => undefined);
+  for (const [name, value] of Object.entries(recorded ? presetValues(recorded) : {})) {
     const input = root.querySelector(`[data-control="lab.${name}"] input`);
     if (input instanceof HTMLInputElement) input.placeholder = value;
   }

@@ -108,9 +108,16 @@ export function pathsFigure(root, page, source) {
     live.claim("bias.samples", generalizes && many.cosineLinear ? many.cosineLinear.mean > 0.9 : undefined);
     live.claim(
       "bias.fewSamples",
-      memorizes && few.cosineLinear && many.cosineLinear ? few.cosineLinear.mean < many.cosineLinear.mean - 0.1 : undefined,
+      memorizes && few.cosineLinear && many.cosineLinear
+        ? few.cosineLinear.mean < many.cosineLinear.mean - 0.1
+        : undefined,
     );
-    live.claim("bias.identity", few.cosineLinearGaussian ? few.cosineLinearGaussian.mean > 0.95 : undefined);
+    live.claim(
+      "bias.leaves",
+      memorizes && few.cosineLinearGaussian && many.cosineLinearGaussian
+        ? few.cosineLinearGaussian.mean < many.cosineLinearGaussian.mean - 0.05
+        : undefined,
+    );
     live.claim("bias.otherCopies", memorizes ? few.cosineEmpirical.mean < 0.95 : undefined);
   }
 }

@@ -3,6 +3,7 @@ import { cell, text } from "@observablehq/plot";
 import { chart } from "../chart.js";
 import { element } from "../dom.js";
 import { count, fixed, percent } from "../format.js";
+import { axisName, title } from "../marks.js";
 import { memorizedColour, memorizedInk } from "../memorized.js";
 import { reportFigure } from "../reports.js";
 import { nearestStop, runSlider } from "../run-slider.js";
@@ -51,23 +52,33 @@ export function phaseFigure(root, page, source) {
         "phase.cosine": fixed(chosen?.cosineGaussian.mean ?? NaN),
         "phase.epochs": chosen ? count(Math.round(chosen.epochs)) : "–",
       });
-      const onsets = sizes.map((size) => onset(sittings, size));
-      const reached = onsets.filter((value) => value !== undefined);
-      live.set({
-        "phase.first": onsets[0] === undefined ? "–" : count(onsets[0]),
-        "phase.smallest": count(sizes[0]),
-        "phase.reached": count(reached.length),
-        "phase.sizes": count(sizes.length),
-      });
-      live.claim(
-        "phase.later",
-        // A size that never memorized in this run comes after all that did.
-        report.final && reached.length > 1
-          ? onsets.every((value, i) => i === 0 || (value ?? Infinity) >= (onsets[i - 1] ?? Infinity))
-          : undefined,
-      );
+      tell(sizes, sittings, report.final);
     },
   });
+
+  /** @param {number[]} sizes @param {Sitting[]} sittings @param {boolean} final */
+  function tell(sizes, sittings, final) {
+    const onsets = sizes.map((size) => onset(sittings, size));
+    const reached = onsets.filter((sitting) => sitting !== undefined);
+    const [first, last] = [reached[0], reached[reached.length - 1]];
+    const epochs = reached.map((sitting) => Math.round(sitting.epochs));
+    const [least, most] = [Math.min(...epochs), Math.max(...epochs)];
+    live.set({
+      "phase.first.n": first ? count(first.n) : "–",
+      "phase.first.step": first ? count(first.step) : "–",
+      "phase.last.n": last ? count(last.n) : "–",
+      "phase.last.step": last ? count(last.step) : "–",
+      "phase.epochs.onset": !first ? "–" : least === most ? count(least) : `${count(least)} to ${count(most)}`,
+      "phase.never": count(sizes.length - reached.length),
+      "phase.sizes": count(sizes.length),
+    });
+    const tested = final && reached.length > 1;
+    // A size that did not come to copy in this run comes after all that did.
+    const steps = onsets.map((sitting) => sitting?.step ?? Infinity);
+    live.claim("phase.later", tested ? steps.every((step, i) => i === 0 || step >= steps[i - 1]) : undefined);
+    // Checkpoints are a factor of two apart, so that is how exactly the times are known.
+    live.claim("phase.epochs", tested ? most <= 2 * least : undefined);
+  }
 }
 
 /**
@@ -101,7 +112,11 @@ function phaseChart(root, choose) {
       pick: (step, n) => n !== undefined && choose(step, n),
       options({ sizes, steps, sittings, n, step }, width) {
         const grid = sizes.flatMap((size) => steps.map((time) => ({ n: size, step: time })));
-        const cells = sittings.map(({ n: size, step: time, closeness }) => ({ n: size, step: time, share: closeness.memorized.mean }));
+        const cells = sittings.map(({ n: size, step: time, closeness }) => ({
+          n: size,
+          step: time,
+          share: closeness.memorized.mean,
+        }));
         const roomy = width / steps.length > 56;
         return {
           height: MARGIN.marginTop + MARGIN.marginBottom + ROW * sizes.length,
@@ -120,8 +135,8 @@ function phaseChart(root, choose) {
               fontWeight: 400,
             }),
             cell([{ n, step }], { x: "step", y: "n", inset: 0, fill: "none", stroke: "var(--ink)", strokeWidth: 2.5 }),
-            text(["N"], { text: (label) => label, frameAnchor: "left", dx: -50, className: "chart-title" }),
-            text(["training steps →"], { text: (label) => label, frameAnchor: "bottom-right", dy: 34, fill: "var(--muted)" }),
+            title("N", { frameAnchor: "left", dx: -50, dy: 0 }),
+            axisName("training steps"),
           ],
         };
       },

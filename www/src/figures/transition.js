@@ -4,6 +4,7 @@ import { axisSlider } from "../axis-slider.js";
 import { chart } from "../chart.js";
 import { DENOISERS } from "../denoisers.js";
 import { element } from "../dom.js";
+import { showReport } from "../figure-tools.js";
 import { count, duration, fixed, percent, significant } from "../format.js";
 import { inFrames } from "../frames.js";
 import { drawGallery } from "../gallery.js";
@@ -35,7 +36,7 @@ import { compare, curve, curves, levelOf, networks, sizes, spread, transitionSen
 
 /** Left and right of the charts; the sliders below them leave as much (linearity.css). */
 const [LEFT, RIGHT] = [44, 72];
-const [HEIGHT, TOP, BOTTOM] = [148, 26, 8];
+const [HEIGHT, TOP, BOTTOM] = [156, 34, 8];
 const frame = { height: HEIGHT, marginTop: TOP, marginBottom: BOTTOM, marginLeft: LEFT, marginRight: RIGHT };
 
 /** A noise level at which a denoiser that knows more than the covariance shows it. */
@@ -107,7 +108,11 @@ export function transitionFigure(root, page) {
     withView((now) => {
       drawPoint(root, page, now);
       showSizes(
-        sizes(now.recorded).map((n) => ({ value: n, label: count(n), note: epochs(networks(now.recorded, n)[0].epochs) })),
+        sizes(now.recorded).map((n) => ({
+          value: n,
+          label: count(n),
+          note: epochs(networks(now.recorded, n)[0].epochs),
+        })),
         now.n,
       );
       showSigmas(
@@ -124,15 +129,17 @@ export function transitionFigure(root, page) {
     experiment: "transition",
     seed: "transition.seed",
     settings() {
-      if (!recorded) throw { kind: "BadInput", message: "The recorded run is not there yet", hint: "Try again in a moment." };
+      if (!recorded) return undefined;
       const { "transition.run": run, "transition.seed": seed } = store.values;
       const preset = /** @type {import("../report.js").Preset} */ (run.split("-")[0]);
       // The recorded run once more, from one seed.
       return { preset, data: recorded.data, config: { ...recorded.config, seeds: [seed] } };
     },
     about: () => (recorded ? plan(recorded) : ""),
-    onReport(report) {
+    onReport(report, run) {
       live = report;
+      if (report) showReport(root, report, run);
+      else if (recorded) showReport(root, recorded);
       redraw();
     },
     summary: (report) =>
@@ -185,7 +192,7 @@ function drawPoint(root, page, { recorded, live, n }) {
  * @param {import("../figure.js").Page} page
  * @param {View} view
  */
-function tell({ live }, { sweep, sigma }) {
+function tell({ live }, { recorded, sweep, sigma }) {
   const { gl, memorized, linearity } = curves(sweep, sigma);
   const [level, detail] = [levelOf(sweep, sigma), levelOf(sweep, DETAIL_SIGMA)];
   const last = gl.length - 1;
@@ -221,7 +228,7 @@ function tell({ live }, { sweep, sigma }) {
         ? "So it has learnt more than the mean and the covariance, and yet its samples resemble the Gaussian’s."
         : "So this one has only just come to what the mean and the covariance tell; the U-Net above has gone further.",
     "transition.sigma": significant(sigma),
-    "transition.seeds": count(networks(sweep, gl[0].n).length),
+    "transition.seeds": count(networks(recorded, gl[0].n).length),
     "transition.networks": describe(sweep),
     "transition.sentence": transitionSentence(sweep),
     "transition.provenance": provenance(sweep),
@@ -230,7 +237,10 @@ function tell({ live }, { sweep, sigma }) {
   const tested = (holds) => (sweep.final ? holds : undefined);
   live.claim("transition.copies", tested(memorized[0].mean >= 0.3 && memorized[last].mean <= 0.03));
   live.claim("transition.linear", tested(linearity[last].mean - linearity[0].mean >= 0.05));
-  live.claim("transition.between", tested(gaussian - linearity[last].mean <= 0.03 && linearity[last].mean - empirical >= 0.05));
+  live.claim(
+    "transition.between",
+    tested(gaussian - linearity[last].mean <= 0.03 && linearity[last].mean - empirical >= 0.05),
+  );
   live.claim("transition.alike", tested(cosine[1] >= 0.9 && cosine[1] - cosine[0] >= 0.1));
 }
 
@@ -254,7 +264,10 @@ function panelChart(root, { name, heading, format, references }, pick) {
   /** @param {View} view */
   const lines = ({ recorded, sigma }) => {
     const level = levelOf(recorded, sigma);
-    return references.map((reference) => ({ ...reference, values: curve(recorded, (point) => reference.of(point, level)) }));
+    return references.map((reference) => ({
+      ...reference,
+      values: curve(recorded, (point) => reference.of(point, level)),
+    }));
   };
   return chart(
     root,
@@ -264,7 +277,15 @@ function panelChart(root, { name, heading, format, references }, pick) {
         const last = values[values.length - 1];
         return `${heading}: from ${format(values[0].mean)} at N = ${count(values[0].n)} to ${format(last.mean)} at N = ${count(last.n)}`;
       },
-      columns: ["Training images", "Epochs", "Trained", "lowest", "highest", ...references.map(({ label }) => label), "Trained here"],
+      columns: [
+        "Training images",
+        "Epochs",
+        "Trained",
+        "lowest",
+        "highest",
+        ...references.map(({ label }) => label),
+        "Trained here",
+      ],
       rows(view) {
         const { recorded, sigma } = view;
         const own = ownValues(view);
@@ -300,7 +321,6 @@ function panelChart(root, { name, heading, format, references }, pick) {
           domain,
           HEIGHT - TOP - BOTTOM,
         );
-        const { colour } = DENOISERS.trained;
         return {
           ...frame,
           x: { type: "log", domain: [values[0].n, values[values.length - 1].n], axis: null },
@@ -312,9 +332,15 @@ function panelChart(root, { name, heading, format, references }, pick) {
             ...others.map(({ values: list, colour: stroke, dash }) =>
               line(list, { x: "n", y: "mean", stroke, strokeWidth: 1.5, strokeDasharray: dash }),
             ),
-            ...series(values, n, { colour, faint: Boolean(own) }),
-            ...(own ? series(own, n, { colour, faint: false }) : []),
-            text(ends, { x: () => values[values.length - 1].n, y: (_, i) => places[i], text: "label", textAnchor: "start", dx: 10 }),
+            ...series(values, n, Boolean(own)),
+            ...(own ? series(own, n, false) : []),
+            text(ends, {
+              x: () => values[values.length - 1].n,
+              y: (_, i) => places[i],
+              text: "label",
+              textAnchor: "start",
+              dx: 10,
+            }),
           ],
         };
       },
@@ -334,27 +360,34 @@ const axis = (ticks, format) => [
 
 /** @param {string} heading */
 const title = (heading) =>
-  text([heading], { text: (words) => words, frameAnchor: "top-left", dx: -LEFT, dy: 4 - TOP, className: "chart-title" });
+  text([heading], {
+    text: (words) => words,
+    frameAnchor: "top-left",
+    dx: -LEFT,
+    dy: 4 - TOP,
+    className: "chart-title",
+  });
 
 /**
  * A curve with its bars and points, the chosen one large.
  * @param {SizeSpread[]} values
  * @param {number} n
- * @param {{colour: string, faint: boolean}} style
+ * @param {boolean} faint
  */
-function series(values, n, { colour, faint }) {
+function series(values, n, faint) {
   const at = { x: "n", y: "mean" };
-  const strokeOpacity = faint ? 0.4 : 1;
+  const { colour, symbol } = DENOISERS.trained;
+  const strokeOpacity = faint ? 0.5 : 1;
   return [
     ruleX(values, { x: "n", y1: "low", y2: "high", stroke: colour, strokeWidth: 1.5, strokeOpacity }),
     line(values, { ...at, stroke: colour, strokeWidth: faint ? 1.5 : 2.25, strokeOpacity }),
-    dot(values, { ...at, symbol: "square", r: 3, fill: faint ? "var(--paper)" : colour, stroke: colour, strokeOpacity }),
+    dot(values, { ...at, symbol, r: 3, fill: faint ? "var(--paper)" : colour, stroke: colour, strokeOpacity }),
     ...(faint
       ? []
       : [
           dot(
             values.filter((value) => value.n === n),
-            { ...at, symbol: "square", r: 5.5, fill: colour, stroke: "var(--paper)", strokeWidth: 1.5 },
+            { ...at, symbol, r: 5.5, fill: colour, stroke: "var(--paper)", strokeWidth: 1.5 },
           ),
         ]),
   ];
@@ -387,14 +420,18 @@ function levelsChart(root, pick) {
         faint: own,
         values: levels(recorded, n, (point) => point.linearity),
       },
-      ...(own ? [{ ...DENOISERS.trained, label: "Here", faint: false, values: levels(live, n, (point) => point.linearity) }] : []),
+      ...(own
+        ? [{ ...DENOISERS.trained, label: "Here", faint: false, values: levels(live, n, (point) => point.linearity) }]
+        : []),
     ];
   };
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<View>} */ ({
       label(view) {
-        const lowest = lines(view).map(({ label, values }) => `${label} ${fixed(Math.min(...values.map(({ mean }) => mean)))}`);
+        const lowest = lines(view).map(
+          ({ label, values }) => `${label} ${fixed(Math.min(...values.map(({ mean }) => mean)))}`,
+        );
         return `Linearity over the noise level at N = ${count(view.n)}; lowest: ${lowest.join(", ")}`;
       },
       columns: ["σ", "Empirical", "Gaussian", "Trained", "lowest", "highest", "Trained here"],
@@ -426,14 +463,29 @@ function levelsChart(root, pick) {
             ...axis([...domain], String),
             title("Linearity over the noise level σ"),
             ruleX([view.sigma], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
-            ...all.flatMap(({ values, colour, dash, faint }) => {
-              const strokeOpacity = faint ? 0.4 : 1;
+            ...all.flatMap(({ values, colour, dash, symbol, faint }) => {
+              const strokeOpacity = faint ? 0.5 : 1;
               return [
                 ruleX(values, { x: "sigma", y1: "low", y2: "high", stroke: colour, strokeWidth: 1.5, strokeOpacity }),
-                line(values, { x: "sigma", y: "mean", stroke: colour, strokeWidth: 2, strokeDasharray: dash, strokeOpacity }),
+                line(values, {
+                  x: "sigma",
+                  y: "mean",
+                  stroke: colour,
+                  strokeWidth: 2,
+                  strokeDasharray: dash,
+                  strokeOpacity,
+                }),
                 dot(
                   values.filter(({ sigma }) => sigma === view.sigma),
-                  { x: "sigma", y: "mean", symbol: "square", r: 4, fill: colour, stroke: "var(--paper)", fillOpacity: strokeOpacity },
+                  {
+                    x: "sigma",
+                    y: "mean",
+                    symbol,
+                    r: 4,
+                    fill: colour,
+                    stroke: "var(--paper)",
+                    fillOpacity: strokeOpacity,
+                  },
                 ),
               ];
             }),

@@ -4,6 +4,7 @@ import { chart } from "../chart.js";
 import { canvas, element } from "../dom.js";
 import { liveFigure } from "../figure.js";
 import { count, percent, significant } from "../format.js";
+import { axisName, HALO, title } from "../marks.js";
 import { drawGrid, pictureCount } from "../images.js";
 import { nearestStop, runSlider } from "../run-slider.js";
 
@@ -64,10 +65,12 @@ export function wienerFigure(root, page) {
         "wiener.limit": significant(result.limit),
         "wiener.last": count(steps[steps.length - 1]),
         "wiener.end": last < 1e-6 ? "less than a millionth" : last > 10 ? "far more than it began with" : percent(last),
-        "wiener.apart": significant(Math.max(...apart), 2),
+        "wiener.apart": Math.max(...apart) < 1e-9 ? "less than a billionth" : significant(Math.max(...apart), 2),
       });
       live.claim("wiener.converges", last < 0.01);
-      live.announce(`Gradient descent: after ${count(steps[steps.length - 1])} steps the distance to the Wiener filter is ${significant(last)}.`);
+      live.announce(
+        `Gradient descent: after ${count(steps[steps.length - 1])} steps the distance to the Wiener filter is ${significant(last)}.`,
+      );
     },
   });
 }
@@ -96,9 +99,11 @@ function errorsChart(root) {
       options({ steps, directions, at }) {
         const curves = directions.map(({ axis, error }) => ({
           axis,
-          points: Array.from(steps, (step, i) => ({ step, measured: error.measured[i], theory: error.theory[i] })).filter(
-            ({ measured, theory }) => measured <= TOP && theory <= TOP,
-          ),
+          points: Array.from(steps, (step, i) => ({
+            step,
+            measured: error.measured[i],
+            theory: error.theory[i],
+          })).filter(({ measured, theory }) => measured <= TOP && theory <= TOP),
         }));
         const last = steps[steps.length - 1];
         return {
@@ -120,21 +125,35 @@ function errorsChart(root) {
             ruleY([0], { stroke: "var(--muted)" }),
             ruleY([1], { stroke: "var(--line)" }),
             ruleX([steps[at]], { stroke: "var(--line)" }),
-            text(["What is missing along each principal axis"], {
-              text: (label) => label,
-              frameAnchor: "top-left",
-              dx: -34,
-              dy: -20,
-              className: "chart-title",
-            }),
-            text(["steps of gradient descent →"], { text: (label) => label, frameAnchor: "bottom-right", dy: 34, fill: "var(--muted)" }),
+            title("What is missing along each principal axis", { dx: -34 }),
+            axisName("steps of gradient descent"),
             ...curves.flatMap(({ axis, points }, i) => {
-              const label = points.find(({ theory }) => theory < LABELS[i % LABELS.length]) ?? points[points.length - 1];
+              const label =
+                points.find(({ theory }) => theory < LABELS[i % LABELS.length]) ?? points[points.length - 1];
               return [
                 line(points, { x: "step", y: "theory", stroke: "var(--muted)" }),
                 dot(points, { x: "step", y: "measured", r: 3, symbol: "diamond2", fill: "var(--d-l)" }),
-                dot(points.filter(({ step }) => step === steps[at]), { x: "step", y: "measured", r: 6, symbol: "diamond2", fill: "var(--d-l)", stroke: "var(--paper)", strokeWidth: 2 }),
-                text(label ? [label] : [], { x: "step", y: "theory", text: () => `axis ${axis}`, dx: 9, dy: -4, textAnchor: "start", stroke: "var(--paper)", strokeWidth: 4, fill: "var(--ink)" }),
+                dot(
+                  points.filter(({ step }) => step === steps[at]),
+                  {
+                    x: "step",
+                    y: "measured",
+                    r: 6,
+                    symbol: "diamond2",
+                    fill: "var(--d-l)",
+                    stroke: "var(--paper)",
+                    strokeWidth: 2,
+                  },
+                ),
+                text(label ? [label] : [], {
+                  x: "step",
+                  y: "theory",
+                  text: () => `axis ${axis}`,
+                  dx: 9,
+                  dy: -4,
+                  textAnchor: "start",
+                  ...HALO,
+                }),
               ];
             }),
           ],

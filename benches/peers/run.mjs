@@ -1,0 +1,190 @@
+// Trains the same networks with this crate, jax-js and TensorFlow.js, in turns in one Chromium, and
+// prints steps per second. `cargo xtask bench` builds what it needs and sets the variables:
+// BENCH_PACKAGE, the crate's package; BENCH_SITE, where to build the page; CHROMIUM.
+//
+// Words after the script's name choose: an engine, a preset.
+
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { cpus } from "node:os";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { PRESETS, parameterCount } from "./src/presets.js";
+
+const { BENCH_PACKAGE, BENCH_SITE, CHROMIUM } = process.env;
+assert(BENCH_PACKAGE && BENCH_SITE && CHROMIUM, "run this by: cargo xtask bench");
+
+const require = createRequire(new URL("../../www/package.json", import.meta.url));
+const { build, preview } = await import(pathToFileURL(require.resolve("vite")));
+const { chromium } = require("playwright-core");
+
+/** Times that everybody takes turns; the best time counts, because the machine may be busy. */
+const ROUNDS = 6;
+/** About as long is a turn, in seconds. */
+const TURN = 0.5;
+/** A contestant that takes longer to start or for a turn is left out. */
+const PATIENCE = 240_000;
+/** Members of the ensemble. */
+const MEMBERS = 8;
+
+const ENGINES = { webgpu: "WebGPU", wasm: "WebAssembly, one worker" };
+const NAMES = { ours: "hidden-gaussian", jaxjs: "jax-js 0.1.25", tfjs: "TensorFlow.js 4.22" };
+
+const words = process.argv.slice(2);
+const chosen = (of) => {
+  const named = Object.keys(of).filter((name) => words.includes(name));
+  return named.length > 0 ? named : Object.keys(of);
+};
+
+const root = fileURLToPath(new URL(".", import.meta.url));
+const vite = { root, logLevel: "error", build: { outDir: BENCH_SITE, emptyOutDir: true } };
+await build(vite);
+const server = await preview({ ...vite, preview: { port: 0, host: "127.0.0.1" } });
+const browser = await chromium.launch({
+  executablePath: CHROMIUM,
+  // WebGPU in software, as in the tests: the same on every machine.
+  args: ["--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"],
+});
+
+try {
+  const page = await browser.newPage();
+  page.on("pageerror", (error) => console.error(error));
+  await page.goto(server.resolvedUrls.local[0]);
+  const machine = `${cpus().length} × ${cpus()[0].model}`;
+  console.log(`${machine}; Chromium ${browser.version()}, WebGPU on ${await adapter(page)}`);
+
+  const ask = (id, request) => {
+    const asked = page.evaluate(([id, request]) => globalThis.bench.ask(id, request), [id, request]);
+    let timer;
+    const late = new Promise((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`no answer in ${PATIENCE / 1000} s`)), PATIENCE);
+    });
+    return Promise.race([asked, late]).finally(() => clearTimeout(timer));
+  };
+  const stop = (id) => page.evaluate((id) => globalThis.bench.stop(id), id);
+
+  const pools = {};
+  for (const { size } of Object.values(PRESETS)) {
+    pools[size] ??= Object.values(await ask("data", { action: "pool", size }));
+  }
+
+  /** Steps per second of each of `contestants`, by id: in turns, and the best counts. */
+  const race = async (contestants) => {
+    const entered = [];
+    for (const { id, ...options } of contestants) {
+      const entry = { id, seconds: Infinity };
+      try {
+        const pool = pools[PRESETS[options.preset].size];
+        const { parameters } = await ask(id, { action: "start", members: 1, pool, ...options });
+        assert.equal(parameters, parameterCount(PRESETS[options.preset]), "another network");
+        await ask(id, { action: "steps", count: 2 });
+        const { seconds } = await ask(id, { action: "steps", count: 4 });
+        entry.count = Math.max(1, Math.round((TURN * 4) / seconds));
+      } catch (error) {
+        entry.error = sentence(error);
+      }
+      entered.push(entry);
+    }
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const entry of entered.filter(({ error }) => !error)) {
+        try {
+          const { seconds, loss } = await ask(entry.id, { action: "steps", count: entry.count });
+          entry.seconds = Math.min(entry.seconds, seconds / entry.count);
+          entry.loss = loss;
+          entry.count = Math.max(1, Math.round(TURN / entry.seconds));
+        } catch (error) {
+          entry.error = sentence(error);
+        }
+      }
+    }
+    await Promise.all(entered.map(({ id }) => stop(id)));
+    return entered;
+  };
+
+  console.log("\nOne training step: draw images, noise levels and noise; forward; backward; Adam; moving average");
+  console.log(line(["engine", "network", "who", "steps/s", "ours is", "loss"]));
+  for (const engine of chosen(ENGINES)) {
+    for (const preset of chosen(PRESETS)) {
+      const contestants = Object.keys(NAMES).map((who) => ({ id: who, who, engine, preset }));
+      const entries = await race(contestants);
+      for (const { id, seconds, loss, error } of entries) {
+        const rate = error ? "—" : (1 / seconds).toFixed(1);
+        const ratio = error || id === "ours" ? "" : `${(seconds / entries[0].seconds).toFixed(1)} ×`;
+        console.log(line([ENGINES[engine], preset, NAMES[id], rate, ratio, error ?? loss.toFixed(2)]));
+      }
+    }
+  }
+
+  console.log(`\nAn ensemble of ${MEMBERS} members against one member`);
+  for (const engine of chosen(ENGINES)) {
+    for (const preset of chosen(PRESETS)) {
+      const contestants = [1, MEMBERS].map((members) => (
+        { id: `${members}`, who: "ours", engine, preset, members }
+      ));
+      const [one, all] = await race(contestants);
+      const error = one.error ?? all.error;
+      const cost = error ? "—" : `${(all.seconds / one.seconds).toFixed(1)} ×`;
+      console.log(line([ENGINES[engine], preset, "costs", cost, "", error]));
+    }
+  }
+
+  if (chosen(ENGINES).includes("wasm")) {
+    let [matmul, empirical] = [0, 0];
+    for (let round = 0; round < ROUNDS / 2; round++) {
+      const rates = await ask("rates", { action: "rates" });
+      matmul = Math.max(matmul, rates.matmul);
+      empirical = Math.max(empirical, rates.empirical);
+    }
+    await stop("rates");
+    console.log("\nWebAssembly, one worker");
+    console.log(`matrix multiply 64×512×256          ${matmul.toFixed(1)} GFLOP/s`);
+    const share = ((100 * empirical) / matmul).toFixed(0);
+    console.log(`D_M, N = 8192, d = 256, batch 64    ${empirical.toFixed(1)} GFLOP/s, ${share} % of it`);
+
+    const cores = await page.evaluate(() => navigator.hardwareConcurrency);
+    console.log(`\nAll ${cores} workers at once, steps/s in sum`);
+    for (const preset of chosen(PRESETS)) {
+      console.log(line(["WebAssembly", preset, "", (await together(preset, cores)).toFixed(1)]));
+    }
+  }
+
+  /** Steps per second of `count` workers that train `preset` at the same time, in sum. */
+  async function together(preset, count) {
+    const ids = Array.from({ length: count }, (_, i) => `worker ${i}`);
+    const pool = [];
+    for (const id of ids) {
+      await ask(id, { action: "start", who: "ours", engine: "wasm", preset, members: 1, pool });
+    }
+    const { seconds } = await ask(ids[0], { action: "steps", count: 4 });
+    const steps = Math.max(1, Math.round((TURN * 4) / seconds));
+    let best = 0;
+    for (let round = 0; round < ROUNDS; round++) {
+      const turns = ids.map((id) => ask(id, { action: "steps", count: steps }));
+      const slowest = Math.max(...(await Promise.all(turns)).map(({ seconds }) => seconds));
+      best = Math.max(best, (count * steps) / slowest);
+    }
+    await Promise.all(ids.map(stop));
+    return best;
+  }
+} finally {
+  await browser.close();
+  await server.close();
+}
+
+/** An error of the page, without the tool that brought it and where it came from. */
+function sentence(error) {
+  return error.message.split("\n")[0].replace("page.evaluate: Error: ", "");
+}
+
+/** What the browser tells of its WebGPU adapter. */
+function adapter(page) {
+  return page.evaluate(async () => {
+    const { vendor, architecture, description } = (await navigator.gpu.requestAdapter()).info;
+    return [vendor, architecture, description].filter(Boolean).join(" ");
+  });
+}
+
+function line(cells) {
+  const [engine, network, who, rate, ratio = "", note = ""] = cells;
+  const left = [engine.padEnd(23), network.padEnd(8), who.padEnd(18)];
+  return [...left, rate.padStart(8), ratio.padStart(8), note].join("  ").trimEnd();
+}

@@ -1,0 +1,188 @@
+// The lab: runs with every knob, compared, kept, saved, opened again and repeated from a link.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { readZip } from "../../www/src/zip.js";
+import { siteTest, siteUrl } from "./harness.mjs";
+import { drop } from "./page.mjs";
+
+/** @typedef {import("playwright-core").Page} Page */
+
+/** A run of two tiny networks that takes about a second. */
+const TINY = "lab.sizes=16+128&lab.width=24&lab.steps=60&lab.batch=16&lab.samples=24&lab.sampler=5";
+
+/** @param {Page} page @param {string} search */
+async function openLab(page, search) {
+  await page.goto(`${siteUrl}?engine=cpu&${search}`);
+  await page.locator("#lab").scrollIntoViewIfNeeded();
+  await page.locator("#lab[data-ready]").waitFor();
+}
+
+/** The row of a run, by its letter. @param {Page} page @param {string} letter */
+const row = (page, letter) =>
+  page.locator(".lab-runs tbody tr").filter({ has: page.locator(".run-key", { hasText: new RegExp(`^${letter}$`) }) });
+
+/** @param {Page} page @param {string} letter */
+async function done(page, letter) {
+  await row(page, letter).locator(".run-state", { hasText: /^Done/ }).waitFor({ timeout: 60_000 });
+}
+
+/** @param {Page} page @param {string} letter @param {string} action */
+const press = (page, letter, action) => row(page, letter).locator("button", { hasText: action }).click();
+
+/** @param {Page} page */
+const train = (page) => page.locator('[data-part="train"]').click();
+
+/** @param {Page} page @param {string} letter */
+async function savedZip(page, letter) {
+  const download = page.waitForEvent("download");
+  await press(page, letter, "Save");
+  const file = await download;
+  return { name: file.suggestedFilename(), bytes: new Uint8Array(await readFile(await file.path())) };
+}
+
+siteTest("a run with its own settings, and a second one over it", { webgpu: [false] }, async (page) => {
+  await openLab(page, TINY);
+  assert.equal(await page.locator('[data-control="lab.steps"] input').inputValue(), "60");
+  // An empty field says what the preset has.
+  await page.locator('[data-control="lab.depth"] input[placeholder="2"]').waitFor();
+  await train(page);
+  await done(page, "A");
+  assert.match((await row(page, "A").textContent()) ?? "", /MLP 24 × 2 · 60 steps of 16/);
+
+  const steps = page.locator('[data-control="lab.steps"] input');
+  await steps.fill("nonsense");
+  await steps.press("Enter");
+  assert.equal(await steps.getAttribute("aria-invalid"), "true");
+  await steps.fill("90");
+  await steps.press("Enter");
+  assert.match(page.url(), /lab\.steps=90/);
+  await train(page);
+  await done(page, "B");
+
+  await page.locator("#lab .chart svg").waitFor();
+  await page.locator("#lab .chart-table summary").click();
+  const runs = async () => new Set(await page.locator("#lab .chart-table tbody td:first-child").allTextContents());
+  assert.deepEqual(await runs(), new Set(["A", "B"]));
+  assert.equal(await page.locator(".lab-samples canvas").count(), 2);
+  await row(page, "A").locator("input").uncheck();
+  await page.waitForFunction(() => document.querySelectorAll(".lab-samples canvas").length === 1);
+  assert.deepEqual(await runs(), new Set(["B"]));
+});
+
+siteTest("runs are kept over a reload, until they are deleted", { webgpu: [false] }, async (page) => {
+  await openLab(page, TINY);
+  await train(page);
+  await done(page, "A");
+  await page.waitForTimeout(500);
+  await page.reload();
+  await page.locator("#lab[data-ready]").waitFor();
+  await row(page, "A").waitFor();
+  await page.locator("#lab .chart svg").waitFor();
+  await press(page, "A", "Delete");
+  await page.locator('[data-part="empty"]:visible').waitFor();
+  await page.reload();
+  await page.locator("#lab[data-ready]").waitFor();
+  assert.equal(await page.locator(".lab-runs tbody tr").count(), 0);
+});
+
+siteTest("a run as a zip, and back by drop", { webgpu: [false] }, async (page) => {
+  await openLab(page, TINY);
+  await train(page);
+  await done(page, "A");
+  const zip = await savedZip(page, "A");
+  assert.equal(zip.name, "transition-quick-faces-seed-1.zip");
+  const entries = new Map((await readZip(zip.bytes)).map(({ name, bytes }) => [name, bytes]));
+  const json = (/** @type {string} */ name) => JSON.parse(new TextDecoder().decode(entries.get(name)));
+
+  const manifest = json("manifest.json");
+  assert.equal(manifest.options.preset, "quick");
+  assert.equal(manifest.device.engine, "cpu");
+  assert.match(manifest.link, /run=transition_quick_1_faces_12/);
+  assert.equal(json("config.json").train.steps, 60);
+  const report = json("report.json");
+  assert.equal(report.final, true);
+  assert.deepEqual(report.findings.map((/** @type {any} */ { n }) => n), [16, 128]);
+  assert.match(new TextDecoder().decode(entries.get("CITATION.bib")), /@inproceedings/);
+  const samples = [...entries.keys()].filter((name) => name.startsWith("samples/"));
+  assert.deepEqual(samples, ["samples/n-16-seed-1.png", "samples/n-128-seed-1.png"]);
+  // Safetensors begin with the length of their header, which is JSON.
+  const weights = [...entries].filter(([name]) => name.startsWith("weights/"));
+  assert.ok(weights.length > 0);
+  for (const [name, bytes] of weights) {
+    const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
+    assert.ok(Object.keys(JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)))).length > 3, name);
+  }
+
+  await press(page, "A", "Delete");
+  await page.locator('[data-part="empty"]:visible').waitFor();
+  await drop(page, [zip]);
+  await row(page, "B").waitFor();
+  await page.locator("#lab .chart svg").waitFor();
+  await page.locator("#lab .chart-table summary").click();
+  assert.equal(await page.locator("#lab .chart-table tbody tr").count(), 2);
+  assert.ok(await page.locator('[data-part="import-error"]').isHidden());
+});
+
+siteTest(
+  "a link repeats a run and says that the numbers matched",
+  { webgpu: [false], context: { permissions: ["clipboard-read", "clipboard-write"] } },
+  async (page) => {
+    await openLab(page, TINY);
+    await train(page);
+    await done(page, "A");
+    await press(page, "A", "Link");
+    await row(page, "A").locator("button", { hasText: "Copied" }).waitFor();
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    await press(page, "A", "Delete");
+
+    await page.goto("about:blank");
+    await page.goto(link);
+    const card = page.locator("#linked-run");
+    await card.waitFor();
+    assert.match((await card.textContent()) ?? "", /Transition, quick, faces 12 × 12/);
+    await card.locator('[data-part="linked-start"]').click();
+    await card.locator('[data-verdict="identical"]').waitFor({ timeout: 60_000 });
+    await card.locator("summary").click();
+    assert.equal(await card.locator("tbody tr").count(), 6);
+
+    // Other numbers in the link: the page says that they do not match.
+    await page.goto("about:blank");
+    await page.goto(link.replace(/(run\.expect=cpu_[0-9a-f]{8}_)[\d.]+/, "$10.123"));
+    await card.locator('[data-part="linked-start"]').click();
+    await card.locator('[data-verdict="differs"]').waitFor({ timeout: 60_000 });
+    await card.locator('[data-part="linked-dismiss"]').click();
+    assert.ok(await card.isHidden());
+    assert.doesNotMatch(page.url(), /run=/);
+  },
+);
+
+siteTest("a link that cannot be read falls back with a notice", { webgpu: [false] }, async (page) => {
+  await page.goto(`${siteUrl}?run=transition_quick_1&run.expect=abacus_1`);
+  await page.locator("#notice p").first().waitFor();
+  assert.equal(await page.locator("#notice p").count(), 2);
+  assert.ok(await page.locator("#linked-run").isHidden());
+});
+
+siteTest("the checks of the notes hold on this machine", { webgpu: [false] }, async (page) => {
+  await page.goto(`${siteUrl}?engine=cpu`);
+  await page.locator('[data-part="self-check"]').click();
+  const result = page.locator('[data-part="self-check-result"]');
+  await result.locator("tbody tr").first().waitFor({ timeout: 60_000 });
+  assert.ok((await result.locator("tr.holds").count()) >= 8);
+  assert.equal(await result.locator("tr.fails").count(), 0);
+});
+
+siteTest("the limits and the provenance come from the recorded runs", { webgpu: [false] }, async (page) => {
+  await page.goto(siteUrl);
+  await page.locator("#limits").scrollIntoViewIfNeeded();
+  await page.locator("#limits-section[data-ready]").waitFor();
+  const numbers = await page.locator('[data-live^="limits."]').allTextContents();
+  assert.deepEqual(numbers.filter((text) => !/\d/.test(text)), []);
+  assert.equal(await page.locator('[data-part="sets"] tr').count(), 4);
+
+  await page.locator("#recorded-runs").scrollIntoViewIfNeeded();
+  await page.locator('[data-part="recorded-runs"] tr').first().waitFor();
+  const listed = await page.evaluate(async () => (await (await fetch("runs/index.json")).json()).length);
+  assert.equal(await page.locator('[data-part="recorded-runs"] code').count(), listed);
+});

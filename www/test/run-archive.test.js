@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { archiveName, galleries, openRun } from "../src/run-archive.js";
+import { writeZip } from "../src/zip.js";
+
+const options = {
+  experiment: /** @type {const} */ ("transition"),
+  preset: /** @type {const} */ ("quick"),
+  seed: 7,
+  data: { set: "faces", size: 12, seed: 1, count: 4596, heldOut: 500 },
+};
+
+/**
+ * @param {string} name
+ * @param {Record<string, unknown>} contents
+ */
+async function archive(name, contents) {
+  const entries = Object.entries(contents).map(([file, value]) => ({
+    name: file,
+    bytes: new TextEncoder().encode(JSON.stringify(value)),
+  }));
+  return new File([await writeZip(entries)], name);
+}
+
+test("the archive of a run is known by its manifest", async () => {
+  const report = { experiment: "transition", findings: [] };
+  const manifest = { format: "hidden-gaussian run", options, link: "https://example.org/?run=x" };
+  const file = await archive("run.zip", { "manifest.json": manifest, "report.json": report });
+  const opened = await openRun(file);
+  assert.deepEqual(opened?.options, options);
+  assert.deepEqual(opened?.report, report);
+});
+
+test("anything else is left to the image importers", async () => {
+  assert.equal(await openRun(new File(["PK"], "broken.zip")), undefined);
+  assert.equal(await openRun(new File(["{}"], "manifest.json")), undefined);
+  assert.equal(await openRun(await archive("pictures.zip", { "1.png": 1 })), undefined);
+  assert.equal(await openRun(await archive("other.zip", { "manifest.json": { format: "another" } })), undefined);
+});
+
+test("a run without its report is an error with a hint", async () => {
+  const file = await archive("run.zip", { "manifest.json": { format: "hidden-gaussian run", options } });
+  await assert.rejects(openRun(file), { kind: "BadInput", message: /run\.zip/ });
+});
+
+test("samples are named after their network", () => {
+  const gallery = { samples: "", nearest: "", gaussian: "", empirical: "" };
+  const names = (/** @type {any} */ report) => galleries(report).map(({ name }) => name);
+  const points = [
+    { n: 16, seed: 1, step: 9, gallery },
+    { n: 16, seed: 2, step: 9, gallery: null },
+  ];
+  assert.deepEqual(names({ experiment: "transition", findings: points }), ["n-16-seed-1"]);
+  const sitting = { n: 128, seed: 1, step: 50, architecture: { kind: "mlp", width: 64 }, gallery };
+  assert.deepEqual(names({ experiment: "emergence", findings: { overWidth: [sitting], overTime: [] } }), [
+    "n-128-width-64-step-50-seed-1",
+  ]);
+  const halves = [{ n: 32, galleries: [gallery, gallery] }];
+  assert.deepEqual(names({ experiment: "strong-generalization", findings: halves }), ["n-32-half-1", "n-32-half-2"]);
+  assert.equal(archiveName(options), "transition-quick-faces-seed-7.zip");
+});
