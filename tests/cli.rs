@@ -187,8 +187,8 @@ mod interrupted {
         said(&[&args[..], &[&whole]].concat());
         let folder = file("");
         let text = stopped_in(&folder, &[&args[..], &[&parts]].concat());
-        let resumed = program().current_dir(&folder).args(resume(&text)).status().unwrap();
-        assert!(resumed.success());
+        let resumed = program().current_dir(&folder).args(resume(&text)).output().unwrap();
+        assert!(resumed.status.success());
         let [whole, parts] = [whole, parts]
             .map(|path| serde_json::from_slice::<Value>(&fs::read(path).unwrap()).unwrap());
         assert!(whole["findings"] == parts["findings"]);
