@@ -45,7 +45,7 @@ siteTest("a run with its own settings, and a second one over it", { webgpu: [fal
   await openLab(page, TINY);
   assert.equal(await page.locator('[data-control="lab.steps"] input').inputValue(), "60");
   // An empty field says what the preset has.
-  assert.equal(await page.locator('[data-control="lab.depth"] input').getAttribute("placeholder"), "2");
+  await page.locator('[data-control="lab.depth"] input[placeholder="2"]').waitFor();
   await train(page);
   await done(page, "A");
   assert.match((await row(page, "A").textContent()) ?? "", /MLP 24 × 2 · 60 steps of 16/);

@@ -5,7 +5,7 @@ import { toFailure } from "./engine/protocol.js";
 import { figureSvg, rasterize } from "./figure-svg.js";
 import { showFailure } from "./figure.js";
 import { count } from "./format.js";
-import { toLink } from "./permalink.js";
+import { isRepeatable, runLink } from "./permalink.js";
 import { copy, save, toCsv } from "./save.js";
 
 /**
@@ -52,7 +52,7 @@ function tools(figure, page) {
   const errors = make("div", { className: "figure-error", role: "alert", hidden: true });
   const link = () => {
     const { report, options } = shown.get(figure) ?? {};
-    if (report && options && report.data.set !== "own") return page.store.link({ ...toLink(options, report), figure: "" }, "linked-run");
+    if (options && isRepeatable(options)) return runLink(page.store, options, report);
     return page.store.link({ figure: "" }, figure.id);
   };
   const svg = () => {

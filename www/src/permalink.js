@@ -17,6 +17,7 @@
  *   largest: number,
  * }} Match
  */
+import { DATA_SETS } from "./data.js";
 
 /** How far the headline numbers, all of order one, may lie apart when the engines differ in their rounding. */
 export const TOLERANCE = 0.05;
@@ -51,6 +52,21 @@ export function headline({ experiment, findings }) {
 
 /** @param {number[]} values */
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/**
+ * A link to a run: opened, it offers to repeat it.
+ * @param {import("./store.js").Store} store
+ * @param {RunOptions} options
+ * @param {Report} [report]
+ */
+export function runLink(store, options, report) {
+  // The report names the images as they were really made.
+  const data = report?.data ?? options.data;
+  return store.link({ ...toLink({ ...options, data }, report), figure: "" }, "linked-run");
+}
+
+/** Whether others can make the same images: the reader's own never leave the machine. @param {RunOptions} options */
+export const isRepeatable = ({ data }) => data.set in DATA_SETS;
 
 /**
  * The query of a link to this run.

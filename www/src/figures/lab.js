@@ -12,7 +12,7 @@ import { COLUMNS } from "../gallery.js";
 import { drawGrid } from "../images.js";
 import { labelPlaces } from "../labels.js";
 import { describe, labOptions, presetValues } from "../lab-runs.js";
-import { toLink } from "../permalink.js";
+import { isRepeatable, runLink } from "../permalink.js";
 import { archiveName, openRun, packRun } from "../run-archive.js";
 import { statusLine } from "../run-panel.js";
 import { nearestStop } from "../run-slider.js";
@@ -175,7 +175,7 @@ export function labFigure(root, page, { own, show }) {
     });
     const zip = button("Save", () => exportRun(entry));
     zip.title = "One zip with configuration, report, samples, weights and citation";
-    const link = button("Link", () => copy(linkTo(entry)), "Copied");
+    const link = button("Link", () => copy(runLink(store, entry.options, entry.report)), "Copied");
     link.title = "Copy a link that repeats this run and compares the numbers";
     const remove = button("Delete", async () => {
       entry.run?.cancel();
@@ -204,25 +204,21 @@ export function labFigure(root, page, { own, show }) {
       outcome.textContent = entry.report ? outcomeOf(entry.report) : "";
       go.hidden = entry.state === "done" || !entry.kept;
       go.textContent = entry.run && active(entry.run.state) ? (entry.run.state === "paused" ? "Go on" : "Pause") : "Resume";
-      zip.disabled = link.disabled = !entry.report?.final;
+      zip.disabled = !entry.report?.final;
+      link.disabled = zip.disabled || !isRepeatable(entry.options);
       choice.disabled = !isSweep(entry.report);
     };
     entry.update();
   };
 
   /** @param {Entry} entry */
-  const linkTo = ({ options, report }) => {
-    // The report names the images as they were really made.
-    const data = report?.data ?? options.data;
-    return page.store.link({ ...toLink({ ...options, data }, report), figure: "" }, "linked-run");
-  };
-  /** @param {Entry} entry */
   const exportRun = async (entry) => {
     const { options, report, run } = entry;
     if (!report) return;
     const weights = await (run ?? (entry.kept ? await runner.resumeSaved(entry.id) : undefined))?.weights();
     const citation = element(document, "bibtex").textContent ?? "";
-    const facts = { options, report, date: new Date().toISOString(), link: linkTo(entry), weights: weights ?? [], citation };
+    const link = isRepeatable(options) ? runLink(store, options, report) : undefined;
+    const facts = { options, report, date: new Date().toISOString(), link, weights: weights ?? [], citation };
     save(archiveName(options), await packRun(facts));
   };
 
