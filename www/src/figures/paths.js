@@ -1,5 +1,5 @@
 /** Figure III.2: the ways of D_θ, D_L, D_G and D_M from the same noise, step by step. */
-import { ends } from "../bias.js";
+import { ends, FEW_COPIES, MANY_COPIES } from "../bias.js";
 import { canvas, element, make } from "../dom.js";
 import { count, fixed, significant } from "../format.js";
 import { drawPicture, pictureCount } from "../images.js";
@@ -103,8 +103,8 @@ export function pathsFigure(root, page, source) {
       "bias.many.cosine.linear": fixed(many.cosineLinear?.mean ?? NaN),
       "bias.many.cosine.linearGaussian": fixed(many.cosineLinearGaussian?.mean ?? NaN),
     });
-    const generalizes = many.closeness.memorized.mean < 0.1;
-    const memorizes = few.closeness.memorized.mean > 0.5;
+    const generalizes = many.closeness.memorized.mean < FEW_COPIES;
+    const memorizes = few.closeness.memorized.mean > MANY_COPIES;
     live.claim("bias.samples", generalizes && many.cosineLinear ? many.cosineLinear.mean > 0.9 : undefined);
     live.claim(
       "bias.fewSamples",

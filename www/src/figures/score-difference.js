@@ -1,6 +1,6 @@
 /** Figure III.1: how far D_L, D_G and D_M are from the trained network, at every noise level. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { ends } from "../bias.js";
+import { ends, FEW_COPIES, MANY_COPIES } from "../bias.js";
 import { chart } from "../chart.js";
 import { QUICK_FACES } from "../data.js";
 import { DENOISERS } from "../denoisers.js";
@@ -17,7 +17,7 @@ import { nearestStop } from "../run-slider.js";
  * @typedef {import("../report.js").Bias} Bias
  * @typedef {import("../report.js").Estimate} Estimate
  * @typedef {import("../parameters.js").Split} Split
- * @typedef {{sigmas: number[], models: Bias[], split: Split}} Shown
+ * @typedef {{sigmas: number[], models: Bias[], split: Split, final: boolean}} Shown
  * @typedef {"linear" | "gaussian" | "empirical"} Other
  */
 
@@ -25,6 +25,8 @@ import { nearestStop } from "../run-slider.js";
 const OTHERS = /** @type {const} */ (["empirical", "gaussian", "linear"]);
 /** The noise level that the text speaks of: about the images' standard deviation, where an image is decided. */
 const MIDDLE = 0.55;
+/** The noise levels that the axis has at least; a network that still trains is looked at at a few only. */
+const LEVELS = [0.05, 10];
 const HEIGHT = 260;
 /** Pixels that two labels need between them. */
 const LABEL_ROOM = 26;
@@ -43,7 +45,7 @@ export function scoreDifferenceFigure(root, page, source) {
     draw(report, values) {
       const models = ends(report);
       const { sigmas } = report;
-      drawChart({ sigmas, models, split: values["bias.split"] });
+      drawChart({ sigmas, models, split: values["bias.split"], final: report.final });
       tell(report, models);
       const [few, many] = models;
       live.announce(
@@ -75,8 +77,8 @@ export function scoreDifferenceFigure(root, page, source) {
   function tell(report, [few, many]) {
     const sigma = nearestStop(report.sigmas, MIDDLE);
     const at = report.sigmas.indexOf(sigma);
-    const memorizes = few.closeness.memorized.mean > 0.5;
-    const generalizes = many.closeness.memorized.mean < 0.1;
+    const memorizes = few.closeness.memorized.mean > MANY_COPIES;
+    const generalizes = many.closeness.memorized.mean < FEW_COPIES;
     live.set({
       "bias.source": provenance(report),
       "bias.few": count(few.n),
@@ -163,7 +165,7 @@ function differencesChart(root) {
             }),
           ]),
         ),
-      options({ sigmas, models, split }, width) {
+      options({ sigmas, models, split, final }, width) {
         const narrow = width < NARROW;
         const curves = models.flatMap((model) =>
           OTHERS.flatMap((name) => {
@@ -176,7 +178,7 @@ function differencesChart(root) {
         const top = Math.max(...models.flatMap((model) => highest(model)));
         const titles = models.map((model) => ({
           facet: model.n,
-          title: `${model.closeness.memorized.mean > 0.5 ? "Memorizing" : "Generalizing"}: N = ${count(model.n)}`,
+          title: `${final ? nature(model) : "In training"}: N = ${count(model.n)}`,
         }));
         const axis = narrow ? "fy" : "fx";
         const facet = { [axis]: "facet" };
@@ -191,7 +193,7 @@ function differencesChart(root) {
           x: {
             type: "log",
             label: null,
-            domain: [Math.min(...sigmas), Math.max(...sigmas)],
+            domain: [Math.min(...sigmas, LEVELS[0]), Math.max(...sigmas, LEVELS[1])],
             ticks: [0.1, 1, 10],
             tickFormat: significant,
             tickSize: 4,
@@ -253,6 +255,11 @@ function differencesChart(root) {
       },
     }),
   );
+}
+
+/** What a trained network does, by the share of copies among its samples. @param {Bias} model */
+function nature({ closeness: { memorized } }) {
+  return memorized.mean > MANY_COPIES ? "Memorizing" : memorized.mean < FEW_COPIES ? "Generalizing" : "In between";
 }
 
 /** The largest difference in either split, so that the switch does not move the axis. @param {Bias} model */
