@@ -35,7 +35,7 @@ fn join(whole: &mut Value, part: &Value) {
         (Value::Object(whole), Value::Object(part)) => {
             whole.iter_mut().for_each(|(name, list)| join(list, &part[name]));
         }
-        _ => panic!("findings are lists"),
+        (whole, part) => unreachable!("{whole} and {part} are no lists"),
     }
 }
 

@@ -104,8 +104,8 @@ fn a_young_network_is_gaussian() {
         config.look = brief(&config.look);
     });
     assert_eq!((found.over_time.len(), found.over_width.len()), (4, 2));
-    let course: Vec<[f64; 2]> = found
-        .over_time
+    let course: Vec<[f64; 2]> = emergence::read(&found.over_time)
+        .unwrap()
         .iter()
         .map(|s| [s.point.cosine_gaussian.mean, s.point.closeness.memorized.mean])
         .collect();

@@ -6,7 +6,8 @@
 
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
+import { cpus } from "node:os";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { PRESETS, parameterCount } from "./src/presets.js";
 
 const { BENCH_PACKAGE, BENCH_SITE, CHROMIUM } = process.env;
@@ -34,13 +35,13 @@ const chosen = (of) => {
   return named.length > 0 ? named : Object.keys(of);
 };
 
-const root = new URL(".", import.meta.url).pathname;
+const root = fileURLToPath(new URL(".", import.meta.url));
 const vite = { root, logLevel: "error", build: { outDir: BENCH_SITE, emptyOutDir: true } };
 await build(vite);
 const server = await preview({ ...vite, preview: { port: 0, host: "127.0.0.1" } });
 const browser = await chromium.launch({
   executablePath: CHROMIUM,
-  // WebGPU in software, as in the tests, unless there is a GPU to be had.
+  // WebGPU in software, as in the tests: the same on every machine.
   args: ["--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"],
 });
 
@@ -48,7 +49,8 @@ try {
   const page = await browser.newPage();
   page.on("pageerror", (error) => console.error(error));
   await page.goto(server.resolvedUrls.local[0]);
-  console.log(`Chromium ${browser.version()}, WebGPU on ${await adapter(page)}`);
+  const machine = `${cpus().length} × ${cpus()[0].model}`;
+  console.log(`${machine}; Chromium ${browser.version()}, WebGPU on ${await adapter(page)}`);
 
   const ask = (id, request) => {
     const asked = page.evaluate(([id, request]) => globalThis.bench.ask(id, request), [id, request]);
@@ -78,7 +80,7 @@ try {
         const { seconds } = await ask(id, { action: "steps", count: 4 });
         entry.count = Math.max(1, Math.round((TURN * 4) / seconds));
       } catch (error) {
-        entry.error = error.message;
+        entry.error = sentence(error);
       }
       entered.push(entry);
     }
@@ -90,7 +92,7 @@ try {
           entry.loss = loss;
           entry.count = Math.max(1, Math.round(TURN / entry.seconds));
         } catch (error) {
-          entry.error = error.message;
+          entry.error = sentence(error);
         }
       }
     }
@@ -107,8 +109,7 @@ try {
       for (const { id, seconds, loss, error } of entries) {
         const rate = error ? "—" : (1 / seconds).toFixed(1);
         const ratio = error || id === "ours" ? "" : `${(seconds / entries[0].seconds).toFixed(1)} ×`;
-        const what = error ? error.split("\n")[0] : (loss?.toFixed(2) ?? "");
-        console.log(line([ENGINES[engine], preset, NAMES[id], rate, ratio, what]));
+        console.log(line([ENGINES[engine], preset, NAMES[id], rate, ratio, error ?? loss.toFixed(2)]));
       }
     }
   }
@@ -120,13 +121,19 @@ try {
         { id: `${members}`, who: "ours", engine, preset, members }
       ));
       const [one, all] = await race(contestants);
-      const cost = one.error ?? all.error ?? `${(all.seconds / one.seconds).toFixed(1)} ×`;
-      console.log(line([ENGINES[engine], preset, "costs", cost]));
+      const error = one.error ?? all.error;
+      const cost = error ? "—" : `${(all.seconds / one.seconds).toFixed(1)} ×`;
+      console.log(line([ENGINES[engine], preset, "costs", cost, "", error]));
     }
   }
 
   if (chosen(ENGINES).includes("wasm")) {
-    const { matmul, empirical } = await ask("rates", { action: "rates" });
+    let [matmul, empirical] = [0, 0];
+    for (let round = 0; round < ROUNDS / 2; round++) {
+      const rates = await ask("rates", { action: "rates" });
+      matmul = Math.max(matmul, rates.matmul);
+      empirical = Math.max(empirical, rates.empirical);
+    }
     await stop("rates");
     console.log("\nWebAssembly, one worker");
     console.log(`matrix multiply 64×512×256          ${matmul.toFixed(1)} GFLOP/s`);
@@ -163,6 +170,11 @@ try {
   await server.close();
 }
 
+/** An error of the page, without the tool that brought it and where it came from. */
+function sentence(error) {
+  return error.message.split("\n")[0].replace("page.evaluate: Error: ", "");
+}
+
 /** What the browser tells of its WebGPU adapter. */
 function adapter(page) {
   return page.evaluate(async () => {
@@ -172,6 +184,7 @@ function adapter(page) {
 }
 
 function line(cells) {
-  const widths = [24, 9, 19, 9, 8, 0];
-  return cells.map((cell, i) => (i >= 3 && i <= 4 ? cell.padStart(widths[i]) : cell.padEnd(widths[i]))).join("  ").trimEnd();
+  const [engine, network, who, rate, ratio = "", note = ""] = cells;
+  const left = [engine.padEnd(23), network.padEnd(8), who.padEnd(18)];
+  return [...left, rate.padStart(8), ratio.padStart(8), note].join("  ").trimEnd();
 }

@@ -14,7 +14,7 @@ use std::fmt::{self, Display, Formatter};
 use hidden_gaussian::Result;
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::Split;
-use hidden_gaussian::experiment::emergence::{Emergence, Sitting};
+use hidden_gaussian::experiment::emergence::{self, Emergence, Sitting};
 use hidden_gaussian::experiment::exact::Exact;
 use hidden_gaussian::experiment::gaussian_bias::{Bias, GaussianBias};
 use hidden_gaussian::experiment::portrait::Look;
@@ -184,7 +184,8 @@ impl Bench<'_> {
         claims.differences(&biases, &look, "MLP 192", at_least(0.93));
 
         let (findings, _) = self.run::<Emergence>(preset)?;
-        let course = Course::of(&findings.over_time, 32);
+        let over_time = emergence::read(&findings.over_time)?;
+        let course = Course::of(&over_time, 32);
         claims.peak(&course, "MLP 192", at_least(0.8));
         if let (Some(best), Some(last)) = (course.best(), course.last()) {
             let what = |what: &str| format!("{what}, MLP 192, N = 32, step {}", last.step);
@@ -229,11 +230,13 @@ impl Bench<'_> {
         }
 
         let (findings, _) = self.run::<Emergence>(Preset::Main)?;
+        let over_time = emergence::read(&findings.over_time)?;
+        let over_width = emergence::read(&findings.over_width)?;
         for (n, peak, steps, end) in [
             (128, at_least(0.92), between(300.0, 1200.0), at_most(0.85)),
             (32, at_least(0.8), between(100.0, 1000.0), at_most(0.72)),
         ] {
-            let course = Course::of(&findings.over_time, n);
+            let course = Course::of(&over_time, n);
             claims.peak(&course, "MLP 384", peak);
             let (Some(best), Some(last)) = (course.best(), course.last()) else { continue };
             let what = format!("the step of the highest, MLP 384, N = {n}");
@@ -247,7 +250,7 @@ impl Bench<'_> {
         }
         for (width, band) in [(32, at_most(0.88)), (128, at_least(0.94)), (512, at_most(0.91))] {
             // The last one: it is done.
-            let sitting = findings.over_width.iter().rfind(|s| {
+            let sitting = over_width.iter().rfind(|s| {
                 s.point.member.n == 128
                     && matches!(s.architecture, Architecture::Mlp { width: w, .. } if w == width)
             });

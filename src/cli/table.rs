@@ -122,10 +122,12 @@ impl Tabulate for Vec<Bias> {
 impl Tabulate for emergence::Findings {
     fn table(&self, look: &Look) -> Table {
         let mut table = Table::new(&[&["width", "parameters"], &POINT[..]].concat());
-        for Sitting { architecture, point } in self.over_width.iter().chain(&self.over_time) {
+        let lists = [&self.over_width, &self.over_time];
+        let sittings = lists.map(|list| emergence::read(list).unwrap_or_default()).into_iter();
+        for Sitting { architecture, point } in sittings.flatten() {
             let (Architecture::Mlp { width, .. } | Architecture::UNet { width, .. }) = architecture;
             let first = [width.to_string(), point.parameters.to_string()];
-            table.row(first.into_iter().chain(point_cells(point, look)));
+            table.row(first.into_iter().chain(point_cells(&point, look)));
         }
         table
     }

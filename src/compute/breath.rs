@@ -5,7 +5,6 @@
 
 /// Lets other tasks in, if it was long ago that they were.
 #[cfg(not(target_arch = "wasm32"))]
-#[expect(clippy::unused_async, reason = "in a page it waits")]
 pub(crate) async fn breathe() {}
 
 #[cfg(target_arch = "wasm32")]

@@ -1,13 +1,16 @@
 //! Experiments by name, with their configurations and reports as JSON: what a page or a file has.
 
-use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::time::Duration;
 
+use serde_json::value::RawValue;
+use web_time::Instant;
+
 use super::emergence::Emergence;
 use super::gaussian_bias::GaussianBias;
-use super::run::{Run, to_json};
+use super::portrait::Look;
+use super::run::{Run, Stage, to_json};
 use super::strong_generalization::StrongGeneralization;
 use super::transition::Transition;
 use super::{Detail, Experiment, Preset, Progress};
@@ -39,7 +42,7 @@ pub trait AnyExperiment {
 }
 
 /// A [`Run`] of any experiment.
-pub trait AnyRun: Debug {
+pub trait AnyRun {
     /// See [`Run::advance`].
     fn advance(&mut self, slice: Duration) -> Later<'_, Progress>;
 
@@ -78,13 +81,15 @@ struct Of<E>(PhantomData<E>);
 
 impl<E: Experiment> Of<E> {
     fn parse(config: &str) -> Result<E::Config> {
-        serde_json::from_str(config).map_err(|error| {
-            Error::bad_input(
-                format!("The configuration of “{}” can't be read: {error}", E::NAME),
-                "Begin with that of a preset and change what you want",
-            )
-        })
+        serde_json::from_str(config).map_err(|error| unreadable(E::NAME, &error))
     }
+}
+
+fn unreadable(name: &str, error: &serde_json::Error) -> Error {
+    Error::bad_input(
+        format!("The configuration of “{name}” can't be read: {error}"),
+        "Begin with that of a preset and change what you want",
+    )
 }
 
 impl<E: Experiment + 'static> AnyExperiment for Of<E> {
@@ -113,13 +118,33 @@ impl<E: Experiment + 'static> AnyExperiment for Of<E> {
     }
 }
 
+/// A report of JSON that is ready.
+fn assemble(
+    stage: &Stage,
+    name: &'static str,
+    detail: Detail,
+    look: &Look,
+    parts: [String; 2],
+) -> Result<String> {
+    let [config, findings] = parts.map(RawValue::from_string);
+    let raw = |part: serde_json::Result<_>| part.map_err(|error| unreadable(name, &error));
+    to_json(&stage.report(name, detail, look, raw(config)?, raw(findings)?))
+}
+
 impl<E: Experiment> AnyRun for Run<E> {
     fn advance(&mut self, slice: Duration) -> Later<'_, Progress> {
         Box::pin(self.advance(slice))
     }
 
     fn report(&mut self, detail: Detail) -> Later<'_, String> {
-        Box::pin(async move { to_json(&self.report(detail).await?) })
+        Box::pin(async move {
+            let start = Instant::now();
+            let findings = to_json(&self.experiment.findings(detail).await?)?;
+            self.stage.spend(start);
+            let config = self.experiment.config();
+            let (look, config) = (E::look(config), to_json(config)?);
+            assemble(&self.stage, E::NAME, detail, look, [config, findings])
+        })
     }
 
     fn weights(&mut self) -> Later<'_, Vec<Vec<u8>>> {

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::portrait::Look;
 use super::references::References;
@@ -53,14 +54,45 @@ pub struct Sitting {
     pub point: Point,
 }
 
-/// What Figure 3 shows.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// What Figure 3 shows: [`Sitting`]s, as JSON, which [`read`] takes apart. They stay what they were
+/// when they were seen, also in a run that was saved and restored.
+#[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Findings {
     /// Networks of each width, for each size of training set, at each checkpoint.
-    pub over_width: Vec<Sitting>,
+    pub over_width: Vec<Box<RawValue>>,
     /// The network that trains for long, for each size of training set, at each checkpoint.
-    pub over_time: Vec<Sitting>,
+    pub over_time: Vec<Box<RawValue>>,
+}
+
+/// The sittings themselves.
+pub fn read(sittings: &[Box<RawValue>]) -> Result<Vec<Sitting>> {
+    let read = |sitting: &Box<RawValue>| {
+        serde_json::from_str(sitting.get()).map_err(|error| unreadable(&error))
+    };
+    sittings.iter().map(read).collect()
+}
+
+fn unreadable(error: &serde_json::Error) -> Error {
+    Error::bad_input(format!("What was seen can't be read: {error}"), "")
+}
+
+/// A [`Sitting`] as JSON, in both details.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Seen {
+    glance: Box<RawValue>,
+    full: Box<RawValue>,
+}
+
+impl Seen {
+    fn new(mut sitting: Sitting, look: &Look) -> Result<Self> {
+        let raw = |sitting: &Sitting| to_raw_value(sitting).map_err(|error| unreadable(&error));
+        let full = raw(&sitting)?;
+        let sigmas = look.glance().sigmas;
+        let levels: Vec<usize> = sigmas.iter().filter_map(|&sigma| look.level(sigma)).collect();
+        sitting.point.keep(&levels);
+        Ok(Self { glance: raw(&sitting)?, full })
+    }
 }
 
 /// The experiment.
@@ -79,8 +111,8 @@ pub struct Emergence {
 struct Ensemble {
     study: Study,
     checkpoints: Vec<u32>,
-    /// By checkpoint.
-    seen: Vec<Vec<Sitting>>,
+    /// By checkpoint, then by member.
+    seen: Vec<Vec<Seen>>,
     seconds_left: Option<f64>,
 }
 
@@ -116,7 +148,9 @@ impl Ensemble {
         self.seconds_left = report.seconds_left;
         if Some(report.step) == next {
             let sittings = self.look(references, Detail::Full).await?;
-            self.seen.push(sittings);
+            let look = self.study.look();
+            let seen = sittings.into_iter().map(|sitting| Seen::new(sitting, look));
+            self.seen.push(seen.collect::<Result<_>>()?);
         }
         Ok(report)
     }
@@ -134,20 +168,23 @@ impl Ensemble {
         &mut self,
         references: &mut References,
         detail: Detail,
-    ) -> Result<Vec<Sitting>> {
-        let mut seen = self.seen.clone();
-        if detail == Detail::Glance {
-            let look = self.study.look();
-            let sigmas = look.glance().sigmas;
-            let levels: Vec<usize> = sigmas.iter().filter_map(|&s| look.level(s)).collect();
-            seen.iter_mut().flatten().for_each(|sitting| sitting.point.keep(&levels));
-            if self.seen.len() < self.checkpoints.len() {
-                seen.push(self.look(references, detail).await?);
+    ) -> Result<Vec<Box<RawValue>>> {
+        let mut now = Vec::new();
+        if detail == Detail::Glance && self.seen.len() < self.checkpoints.len() {
+            now = self.look(references, detail).await?;
+        }
+        let mut findings = Vec::new();
+        for member in 0..self.study.sets().ranges().len() {
+            let course = self.seen.iter().filter_map(|seen| seen.get(member));
+            findings.extend(course.map(|seen| match detail {
+                Detail::Glance => seen.glance.clone(),
+                Detail::Full => seen.full.clone(),
+            }));
+            if let Some(sitting) = now.get(member) {
+                findings.push(to_raw_value(sitting).map_err(|error| unreadable(&error))?);
             }
         }
-        let members = seen.first().map_or(0, Vec::len);
-        let course = |m: usize| seen.iter().filter_map(move |sittings| sittings.get(m).cloned());
-        Ok((0..members).flat_map(course).collect())
+        Ok(findings)
     }
 }
 
@@ -274,11 +311,10 @@ impl Experiment for Emergence {
     }
 
     fn recall(&mut self, memory: &str) -> Result<()> {
-        let seen: Vec<Vec<Vec<Sitting>>> = serde_json::from_str(memory).map_err(|error| {
-            Error::bad_input(format!("What the saved run saw can't be read: {error}"), "")
-        })?;
+        let seen: Vec<Vec<Vec<Seen>>> =
+            serde_json::from_str(memory).map_err(|error| unreadable(&error))?;
         let mut all: Vec<_> = self.long.iter_mut().chain(&mut self.widths).collect();
-        let fits = |(ensemble, seen): (&&mut Ensemble, &Vec<Vec<Sitting>>)| {
+        let fits = |(ensemble, seen): (&&mut Ensemble, &Vec<Vec<Seen>>)| {
             let members = ensemble.study.sets().ranges().len();
             seen.len() <= ensemble.checkpoints.len() && seen.iter().all(|s| s.len() == members)
         };

@@ -26,7 +26,6 @@ pub mod study;
 pub mod transition;
 pub mod wiener;
 
-use std::fmt::Debug;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -41,9 +40,9 @@ use portrait::Look;
 /// An experiment in the caller's hand: it advances while it is called, pauses while it is not, and
 /// is cancelled by dropping it.
 #[expect(async_fn_in_trait, reason = "an engine stays on its thread, so nobody needs Send")]
-pub trait Experiment: Sized + Debug {
+pub trait Experiment: Sized {
     /// Everything that decides the outcome, but the images.
-    type Config: Clone + Debug + Serialize + DeserializeOwned;
+    type Config: Clone + Serialize + DeserializeOwned;
     /// What came out.
     type Findings: Serialize;
     /// Its name on the command line and in reports.

@@ -3,14 +3,16 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde_json::{Value, json};
 use web_time::Instant;
 
+use super::portrait::Look;
 use super::{Detail, Experiment, Progress};
 use crate::compute::Engine;
 use crate::data::{Recipe, Shape, Split};
 use crate::error::{Error, Result};
-use crate::train::Checkpoint;
+use crate::train::{Checkpoint, Session};
 
 /// What an experiment found.
 #[derive(Debug, Clone, Serialize)]
@@ -44,7 +46,13 @@ pub struct Report<C, F> {
 /// An experiment on its engine and its images.
 #[derive(Debug)]
 pub struct Run<E> {
-    experiment: E,
+    pub(super) experiment: E,
+    pub(super) stage: Stage,
+}
+
+/// Where an experiment runs, and for how long it has.
+#[derive(Debug)]
+pub(super) struct Stage {
     engine: Engine,
     shape: Shape,
     data: Recipe,
@@ -54,17 +62,18 @@ pub struct Run<E> {
 impl<E: Experiment> Run<E> {
     /// Makes everything ready.
     pub async fn start(engine: &Engine, split: &Split, config: E::Config) -> Result<Self> {
+        let mut stage = Stage::new(engine, split);
         let start = Instant::now();
         let experiment = E::new(engine, split, config).await?;
-        let (engine, shape, data) = (engine.clone(), split.shape(), split.recipe().clone());
-        Ok(Self { experiment, engine, shape, data, seconds: start.elapsed().as_secs_f64() })
+        stage.spend(start);
+        Ok(Self { experiment, stage })
     }
 
     /// Goes on for about `slice`.
     pub async fn advance(&mut self, slice: Duration) -> Result<Progress> {
         let start = Instant::now();
         let progress = self.experiment.advance(slice).await;
-        self.seconds += start.elapsed().as_secs_f64();
+        self.stage.spend(start);
         progress
     }
 
@@ -72,14 +81,60 @@ impl<E: Experiment> Run<E> {
     pub async fn report(&mut self, detail: Detail) -> Result<Report<E::Config, E::Findings>> {
         let start = Instant::now();
         let findings = self.experiment.findings(detail).await?;
-        self.seconds += start.elapsed().as_secs_f64();
+        self.stage.spend(start);
         let config = self.experiment.config().clone();
-        let sigmas = match detail {
-            Detail::Glance => E::look(&config).glance().sigmas,
-            Detail::Full => E::look(&config).sigmas.clone(),
-        };
-        Ok(Report {
-            experiment: E::NAME,
+        let look = E::look(&config).clone();
+        Ok(self.stage.report(E::NAME, detail, &look, config, findings))
+    }
+
+    /// The networks as they are now: a safetensors file for each ensemble.
+    pub async fn weights(&mut self) -> Result<Vec<Vec<u8>>> {
+        self.stage.weights(self.experiment.sessions()).await
+    }
+
+    /// Everything that is needed to go on from here.
+    pub async fn snapshot(&mut self) -> Result<Vec<u8>> {
+        let files = self.weights().await?;
+        let config = to_json(self.experiment.config())?;
+        self.stage.pack(E::NAME, &config, &self.experiment.memory()?, &files)
+    }
+
+    /// Goes back, or on, to a [`snapshot`](Self::snapshot) of the same experiment with the same
+    /// configuration and images, on whichever engine. If it fails, all stays what it was.
+    pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
+        let config = to_json(self.experiment.config())?;
+        let (header, checkpoints) = check(bytes, E::NAME, &config, &self.experiment.sessions())?;
+        self.experiment.recall(&header.memory)?;
+        for (session, checkpoint) in self.experiment.sessions().into_iter().zip(&checkpoints) {
+            session.restore(checkpoint)?;
+        }
+        self.stage.seconds = header.seconds;
+        Ok(())
+    }
+}
+
+// Apart from `Run`, so that it is compiled once and not once for each experiment.
+impl Stage {
+    fn new(engine: &Engine, split: &Split) -> Self {
+        let (engine, data) = (engine.clone(), split.recipe().clone());
+        Self { engine, shape: split.shape(), data, seconds: 0.0 }
+    }
+
+    /// Counts the time since `start`.
+    pub(super) fn spend(&mut self, start: Instant) {
+        self.seconds += start.elapsed().as_secs_f64();
+    }
+
+    pub(super) fn report<C, F>(
+        &self,
+        experiment: &'static str,
+        detail: Detail,
+        look: &Look,
+        config: C,
+        findings: F,
+    ) -> Report<C, F> {
+        Report {
+            experiment,
             version: env!("CARGO_PKG_VERSION"),
             engine: self.engine.name(),
             adapter: match &self.engine {
@@ -90,16 +145,18 @@ impl<E: Experiment> Run<E> {
             data: self.data.clone(),
             seconds: self.seconds,
             is_final: detail == Detail::Full,
-            sigmas,
+            sigmas: match detail {
+                Detail::Glance => look.glance().sigmas,
+                Detail::Full => look.sigmas.clone(),
+            },
             config,
             findings,
-        })
+        }
     }
 
-    /// The networks as they are now: a safetensors file for each ensemble.
-    pub async fn weights(&mut self) -> Result<Vec<Vec<u8>>> {
+    async fn weights(&self, sessions: Vec<&mut Session>) -> Result<Vec<Vec<u8>>> {
         let mut files = Vec::new();
-        for session in self.experiment.sessions() {
+        for session in sessions {
             let mut checkpoint = session.snapshot().await?;
             checkpoint.recipe = Some(self.data.clone());
             files.push(checkpoint.to_bytes()?);
@@ -107,49 +164,53 @@ impl<E: Experiment> Run<E> {
         Ok(files)
     }
 
-    /// Everything that is needed to go on from here.
-    pub async fn snapshot(&mut self) -> Result<Vec<u8>> {
-        let files = self.weights().await?;
-        let header = to_json(&Header {
-            experiment: E::NAME.into(),
-            config: to_json(self.experiment.config())?,
-            seconds: self.seconds,
-            memory: self.experiment.memory()?,
-            files: files.iter().map(Vec::len).collect(),
-        })?;
+    fn pack(
+        &self,
+        experiment: &str,
+        config: &str,
+        memory: &str,
+        files: &[Vec<u8>],
+    ) -> Result<Vec<u8>> {
+        let header = to_json(&json!({
+            "experiment": experiment,
+            "config": config,
+            "seconds": self.seconds,
+            "memory": memory,
+            "files": files.iter().map(Vec::len).collect::<Vec<_>>(),
+        }))?;
         let length = (header.len() as u64).to_le_bytes();
         let content = [&length[..], header.as_bytes(), &files.concat()].concat();
         Ok([&MAGIC[..], &checksum(&content).to_le_bytes(), &content].concat())
     }
+}
 
-    /// Goes back, or on, to a [`snapshot`](Self::snapshot) of the same experiment with the same
-    /// configuration and images, on whichever engine. If it fails, all stays what it was.
-    pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
-        let (header, files) = unpack(bytes)?;
-        let hint = "Start the run that was saved, then restore it";
-        if header.experiment != E::NAME {
-            let message = format!("The saved run is of the experiment “{}”", header.experiment);
-            return Err(Error::bad_input(message, hint));
-        }
-        if header.config != to_json(self.experiment.config())? {
-            return Err(Error::bad_input("The saved run has another configuration", hint));
-        }
-        let checkpoints: Vec<_> =
-            files.into_iter().map(Checkpoint::from_bytes).collect::<Result<_>>()?;
-        let sessions = self.experiment.sessions();
-        if checkpoints.len() != sessions.len() {
-            return Err(damaged());
-        }
-        for (session, checkpoint) in sessions.iter().zip(&checkpoints) {
-            session.check(checkpoint)?;
-        }
-        self.experiment.recall(&header.memory)?;
-        for (session, checkpoint) in self.experiment.sessions().into_iter().zip(&checkpoints) {
-            session.restore(checkpoint)?;
-        }
-        self.seconds = header.seconds;
-        Ok(())
+/// What is in a saved run, if it is one of this experiment, with this configuration and for these
+/// ensembles.
+fn check(
+    bytes: &[u8],
+    experiment: &str,
+    config: &str,
+    sessions: &[&mut Session],
+) -> Result<(Header, Vec<Checkpoint>)> {
+    let (header, files) = unpack(bytes)?;
+    let hint = "Start the run that was saved, then restore it";
+    if header.experiment != experiment {
+        let message = format!("The saved run is of the experiment “{}”", header.experiment);
+        return Err(Error::bad_input(message, hint));
     }
+    if header.config != config {
+        return Err(Error::bad_input("The saved run has another configuration", hint));
+    }
+    if files.len() != sessions.len() {
+        return Err(damaged());
+    }
+    let mut checkpoints = Vec::new();
+    for (session, file) in sessions.iter().zip(files) {
+        let checkpoint = Checkpoint::from_bytes(file)?;
+        session.check(&checkpoint)?;
+        checkpoints.push(checkpoint);
+    }
+    Ok((header, checkpoints))
 }
 
 /// What a saved run was begun with: enough to begin it again, and restore it.
@@ -176,7 +237,7 @@ impl Saved {
 /// as JSON, and a safetensors file for each ensemble.
 const MAGIC: &[u8; 8] = b"HGRUN\0\0\x01";
 
-#[derive(Debug, Serialize, Deserialize)]
+/// What the header says.
 struct Header {
     experiment: String,
     /// As JSON.
@@ -184,8 +245,6 @@ struct Header {
     seconds: f64,
     /// See [`Experiment::memory`].
     memory: String,
-    /// Lengths of the files.
-    files: Vec<usize>,
 }
 
 fn unpack(bytes: &[u8]) -> Result<(Header, Vec<&[u8]>)> {
@@ -200,14 +259,20 @@ fn unpack(bytes: &[u8]) -> Result<(Header, Vec<&[u8]>)> {
         let (length, rest) = content.split_first_chunk::<8>()?;
         let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
         let (header, mut rest) = rest.split_at_checked(length)?;
-        let whole = u64::from_le_bytes(*sum) == checksum(content);
-        let header: Header = serde_json::from_slice(header).ok().filter(|_| whole)?;
+        if u64::from_le_bytes(*sum) != checksum(content) {
+            return None;
+        }
+        let header: Value = serde_json::from_str(str::from_utf8(header).ok()?).ok()?;
         let mut files = Vec::new();
-        for &length in &header.files {
-            let (file, after) = rest.split_at_checked(length)?;
+        for length in header.get("files")?.as_array()? {
+            let (file, after) = rest.split_at_checked(length.as_u64()? as usize)?;
             files.push(file);
             rest = after;
         }
+        let text = |name| Some(header.get(name)?.as_str()?.to_owned());
+        let seconds = header.get("seconds")?.as_f64()?;
+        let (experiment, config) = (text("experiment")?, text("config")?);
+        let header = Header { experiment, config, seconds, memory: text("memory")? };
         rest.is_empty().then_some((header, files))
     };
     split().ok_or_else(damaged)

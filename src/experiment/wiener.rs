@@ -82,7 +82,7 @@ impl Descent {
     /// Where descent ends: D_G.
     #[must_use]
     pub fn goal(&self) -> Weights {
-        let matrix = self.of_axes(|variance| self.gain(variance));
+        let matrix = self.of_axes(&|variance| self.gain(variance));
         Weights { matrix, offset: self.fit.mean.clone() }
     }
 
@@ -92,20 +92,20 @@ impl Descent {
     }
 
     /// `U diag(f(λ)) Uᵀ`.
-    fn of_axes(&self, f: impl Fn(f64) -> f64) -> DMatrix<f64> {
+    fn of_axes(&self, f: &dyn Fn(f64) -> f64) -> DMatrix<f64> {
         let mut scaled = self.fit.eigenvectors.clone();
         for (mut axis, &variance) in scaled.column_iter_mut().zip(&self.fit.eigenvalues) {
             axis *= f(variance);
         }
-        scaled * self.fit.eigenvectors.transpose()
+        product(&scaled, &self.fit.eigenvectors.transpose())
     }
 
     /// One step.
     #[must_use]
     pub fn step(&self) -> Span {
         let dim = self.fit.mean.len();
-        let push = self.of_axes(|variance| variance) * self.rate;
-        let keep = DMatrix::identity(dim, dim) * self.factor(0.0) - &push;
+        let push = self.of_axes(&|variance| self.rate * variance);
+        let keep = DMatrix::from_diagonal_element(dim, dim, self.factor(0.0)) - &push;
         let keep_offset = 1.0 - self.rate;
         Span { steps: 1, keep, push, keep_offset, mean: self.fit.mean.clone() }
     }
@@ -128,7 +128,7 @@ impl Span {
     #[must_use]
     pub fn from(&self, weights: &Weights) -> Weights {
         let offset = &self.mean + (&weights.offset - &self.mean) * self.keep_offset;
-        Weights { matrix: &weights.matrix * &self.keep + &self.push, offset }
+        Weights { matrix: product(&weights.matrix, &self.keep) + &self.push, offset }
     }
 
     /// Takes the steps from `W = 0`, `c = 0` on.
@@ -142,12 +142,18 @@ impl Span {
     pub fn twice(&self) -> Self {
         Self {
             steps: 2 * self.steps,
-            keep: &self.keep * &self.keep,
-            push: &self.push * &self.keep + &self.push,
+            keep: product(&self.keep, &self.keep),
+            push: product(&self.push, &self.keep) + &self.push,
             keep_offset: self.keep_offset * self.keep_offset,
             mean: self.mean.clone(),
         }
     }
+}
+
+/// Apart, so that it is compiled once and not where it is used: that keeps the page's library small.
+#[inline(never)]
+fn product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
+    a * b
 }
 
 /// Most steps of a [`Demonstration`].

@@ -155,7 +155,7 @@ fn broken(why: &str) -> Error {
 
 /// A safetensors file.
 struct File<'a> {
-    header: Map<String, Value>,
+    header: Value,
     data: &'a [u8],
 }
 
@@ -164,7 +164,8 @@ impl<'a> File<'a> {
         let (len, rest) = bytes.split_first_chunk::<8>()?;
         let len = usize::try_from(u64::from_le_bytes(*len)).ok()?;
         let (head, data) = rest.split_at_checked(len)?;
-        Some(Self { header: serde_json::from_slice(head).ok()?, data })
+        let header = serde_json::from_str(str::from_utf8(head).ok()?).ok()?;
+        Some(Self { header, data })
     }
 
     fn words(&self, name: &str, kind: &str, shape: &[usize]) -> Result<Vec<u32>> {

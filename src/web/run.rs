@@ -20,7 +20,6 @@ use crate::experiment::{Detail, Preset};
 
 /// An experiment that runs while it is called.
 #[wasm_bindgen]
-#[derive(Debug)]
 pub struct Run {
     inner: Box<dyn AnyRun>,
 }

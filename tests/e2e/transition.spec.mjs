@@ -34,35 +34,41 @@ async function clickChart(page, part, share, [left, right] = [44, 72]) {
   await picture.click({ position: { x: left + share * (box.width - left - right), y: box.height / 2 } });
 }
 
-siteTest("the first picture is there in a second, needs no engine, and nothing moves", { webgpu: [false] }, async (page) => {
-  await page.addInitScript(() => {
-    // An engine that never answers.
-    window.Worker = /** @type {any} */ (class extends EventTarget {
-      postMessage() {}
-      terminate() {}
+siteTest(
+  "the first picture is there in a second, needs no engine, and nothing moves",
+  { webgpu: [false] },
+  async (page) => {
+    await page.addInitScript(() => {
+      // An engine that never answers.
+      window.Worker = /** @type {any} */ (
+        class extends EventTarget {
+          postMessage() {}
+          terminate() {}
+        }
+      );
+      new MutationObserver((_, observer) => {
+        if (!document.querySelector("#hero[data-ready]")) return;
+        observer.disconnect();
+        document.documentElement.setAttribute("data-first-picture", String(performance.now()));
+      }).observe(document, { subtree: true, attributes: true });
+      let shifted = 0;
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) shifted += /** @type {any} */ (entry).value;
+        document.documentElement.setAttribute("data-shifted", String(shifted));
+      }).observe({ type: "layout-shift", buffered: true });
     });
-    new MutationObserver((_, observer) => {
-      if (!document.querySelector("#hero[data-ready]")) return;
-      observer.disconnect();
-      document.documentElement.setAttribute("data-first-picture", String(performance.now()));
-    }).observe(document, { subtree: true, attributes: true });
-    let shifted = 0;
-    new PerformanceObserver((list) => {
-      for (const entry of list.getEntries()) shifted += /** @type {any} */ (entry).value;
-      document.documentElement.setAttribute("data-shifted", String(shifted));
-    }).observe({ type: "layout-shift", buffered: true });
-  });
-  // Other work on the machine may get in the way of one visit, not of all.
-  const times = [];
-  for (let visit = 0; visit < 5; visit++) {
-    await page.goto(siteUrl);
-    await page.locator("html[data-first-picture]").waitFor();
-    times.push(Number(await page.locator("html").getAttribute("data-first-picture")));
-  }
-  assert.ok(Math.min(...times) < 1000, `${times.map(Math.round).join(", ")} ms`);
-  await page.locator("#hero svg").waitFor();
-  assert.ok(Number((await page.locator("html").getAttribute("data-shifted")) ?? 0) < 0.01);
-});
+    // Other work on the machine may get in the way of one visit, not of all.
+    const times = [];
+    for (let visit = 0; visit < 5; visit++) {
+      await page.goto(siteUrl);
+      await page.locator("html[data-first-picture]").waitFor();
+      times.push(Number(await page.locator("html").getAttribute("data-first-picture")));
+    }
+    assert.ok(Math.min(...times) < 1000, `${times.map(Math.round).join(", ")} ms`);
+    await page.locator("#hero svg").waitFor();
+    assert.ok(Number((await page.locator("html").getAttribute("data-shifted")) ?? 0) < 0.01);
+  },
+);
 
 siteTest("the slider goes from copies to the Gaussian's images", { webgpu: [false] }, async (page) => {
   await page.goto(siteUrl);
@@ -71,7 +77,9 @@ siteTest("the slider goes from copies to the Gaussian's images", { webgpu: [fals
   await slider.press("Home");
   await page.waitForFunction(() => document.querySelector('[data-live="hero.n"]')?.textContent !== "32");
   const few = await number(page, "hero.n");
-  await page.waitForFunction(() => /gives them back/.test(document.querySelector('[data-part="sentence"]')?.textContent ?? ""));
+  await page.waitForFunction(() =>
+    /gives them back/.test(document.querySelector('[data-part="sentence"]')?.textContent ?? ""),
+  );
   assert.ok((await number(page, "hero.memorized")) >= 50);
   const [copies, linearity, cosine] = [
     await pixels(page, "hero", "samples"),
@@ -80,7 +88,9 @@ siteTest("the slider goes from copies to the Gaussian's images", { webgpu: [fals
   ];
 
   await slider.press("End");
-  await page.waitForFunction(() => /makes new ones/.test(document.querySelector('[data-part="sentence"]')?.textContent ?? ""));
+  await page.waitForFunction(() =>
+    /makes new ones/.test(document.querySelector('[data-part="sentence"]')?.textContent ?? ""),
+  );
   const many = await number(page, "hero.n");
   assert.ok(many > 10 * few);
   assert.ok((await number(page, "hero.memorized")) <= 5);
@@ -111,7 +121,10 @@ siteTest("a point of Figure II.1 is chosen by click and by key", { webgpu: [fals
   await page.waitForFunction(() => Number(document.querySelector('[data-live="transition.sigma"]')?.textContent) < 1);
   const low = await number(page, "transition.sigma");
   await page.locator('#transition [data-part="sigma"] input').press("ArrowRight");
-  await page.waitForFunction((old) => Number(document.querySelector('[data-live="transition.sigma"]')?.textContent) > old, low);
+  await page.waitForFunction(
+    (old) => Number(document.querySelector('[data-live="transition.sigma"]')?.textContent) > old,
+    low,
+  );
 });
 
 siteTest("the sentences of Section II are bound to the run on the screen", { webgpu: [false] }, async (page) => {
@@ -123,10 +136,16 @@ siteTest("the sentences of Section II are bound to the run on the screen", { web
   assert.ok((await number(page, "transition.epochs.first")) > 10 * (await number(page, "transition.epochs.last")));
   const before = await live(page, "transition.networks");
   await choose(page, "transition.run", "MNIST");
-  await page.waitForFunction((old) => document.querySelector('[data-live="transition.networks"]')?.textContent !== old, before);
+  await page.waitForFunction(
+    (old) => document.querySelector('[data-live="transition.networks"]')?.textContent !== old,
+    before,
+  );
   assert.match(page.url(), /transition\.run=main-mnist/);
   await page.goBack();
-  await page.waitForFunction((old) => document.querySelector('[data-live="transition.networks"]')?.textContent === old, before);
+  await page.waitForFunction(
+    (old) => document.querySelector('[data-live="transition.networks"]')?.textContent === old,
+    before,
+  );
 });
 
 siteTest("each chart of Figure II.1 has a row for each size", { webgpu: [false] }, async (page) => {
@@ -142,23 +161,27 @@ siteTest("each chart of Figure II.1 has a row for each size", { webgpu: [false] 
   }
 });
 
-siteTest("a word is explained on hover, on focus and by a tap", { webgpu: [false], context: { hasTouch: true } }, async (page) => {
-  await page.goto(siteUrl);
-  await ready(page, "transition");
-  const word = page.locator('#transition ~ p a.term[href="#term-epoch"]');
-  const card = page.locator(".term-card");
-  const explained = (await page.locator("#term-epoch").textContent()) ?? "";
-  await word.scrollIntoViewIfNeeded();
-  for (const show of [() => word.hover(), () => word.focus(), () => word.tap()]) {
-    await show();
-    await card.waitFor({ state: "visible" });
-    assert.equal((await card.textContent())?.trim(), explained.trim());
-    await page.keyboard.press("Escape");
-    await card.waitFor({ state: "hidden" });
-    await page.mouse.move(1, 1);
-    await page.evaluate(() => document.activeElement instanceof HTMLElement && document.activeElement.blur());
-  }
-});
+siteTest(
+  "a word is explained on hover, on focus and by a tap",
+  { webgpu: [false], context: { hasTouch: true } },
+  async (page) => {
+    await page.goto(siteUrl);
+    await ready(page, "transition");
+    const word = page.locator('#transition ~ p a.term[href="#term-epoch"]');
+    const card = page.locator(".term-card");
+    const explained = (await page.locator("#term-epoch").textContent()) ?? "";
+    await word.scrollIntoViewIfNeeded();
+    for (const show of [() => word.hover(), () => word.focus(), () => word.tap()]) {
+      await show();
+      await card.waitFor({ state: "visible" });
+      assert.equal((await card.textContent())?.trim(), explained.trim());
+      await page.keyboard.press("Escape");
+      await card.waitFor({ state: "hidden" });
+      await page.mouse.move(1, 1);
+      await page.evaluate(() => document.activeElement instanceof HTMLElement && document.activeElement.blur());
+    }
+  },
+);
 
 /**
  * Let “train it here” train a small part of the recorded run.
@@ -181,7 +204,8 @@ async function openSmall(page, { sizes, steps }) {
 const panelButton = (page, name) => page.locator("#transition .run-panel").getByRole("button", { name, exact: true });
 
 /** @param {Page} page @param {string} state */
-const inState = (page, state) => page.locator(`#transition .run-panel[data-state="${state}"]`).waitFor({ timeout: 90_000 });
+const inState = (page, state) =>
+  page.locator(`#transition .run-panel[data-state="${state}"]`).waitFor({ timeout: 90_000 });
 
 /** The step that the panel tells. @param {Page} page */
 async function step(page) {
@@ -189,33 +213,39 @@ async function step(page) {
   return Number(text.replaceAll(",", "").match(/step (\d+)/i)?.[1] ?? NaN);
 }
 
-siteTest("a run trained here draws over the recorded one, and the page stays quick", { webgpu: [false] }, async (page) => {
-  await page.addInitScript(() => {
-    /** @type {any} */ (window).longTasks = [];
-    new PerformanceObserver((list) => {
-      for (const { duration } of list.getEntries()) /** @type {any} */ (window).longTasks.push(Math.round(duration));
-    }).observe({ type: "longtask" });
-  });
-  await openSmall(page, { sizes: [16, 64], steps: 150 });
-  await page.locator('#transition [data-part="gl"] svg').waitFor();
-  await page.evaluate(() => void (/** @type {any} */ (window).longTasks = []));
-  await panelButton(page, "Train it here").click();
-  await inState(page, "running");
-  await page.waitForFunction(() => /trained here/.test(document.querySelector('[data-live="transition.shown"]')?.textContent ?? ""));
-  // Nothing is claimed of a run that is not done.
-  await page.locator('[data-claim="transition.copies"][data-verdict="untested"]').waitFor();
-  await inState(page, "done");
-  const longTasks = await page.evaluate(() => /** @type {any} */ (window).longTasks);
-  assert.deepEqual(longTasks, [], "tasks of more than 50 ms");
+siteTest(
+  "a run trained here draws over the recorded one, and the page stays quick",
+  { webgpu: [false] },
+  async (page) => {
+    await page.addInitScript(() => {
+      /** @type {any} */ (window).longTasks = [];
+      new PerformanceObserver((list) => {
+        for (const { duration } of list.getEntries()) /** @type {any} */ (window).longTasks.push(Math.round(duration));
+      }).observe({ type: "longtask" });
+    });
+    await openSmall(page, { sizes: [16, 64], steps: 150 });
+    await page.locator('#transition [data-part="gl"] svg').waitFor();
+    await page.evaluate(() => void (/** @type {any} */ ((window).longTasks = [])));
+    await panelButton(page, "Train it here").click();
+    await inState(page, "running");
+    await page.waitForFunction(() =>
+      /trained here/.test(document.querySelector('[data-live="transition.shown"]')?.textContent ?? ""),
+    );
+    // Nothing is claimed of a run that is not done.
+    await page.locator('[data-claim="transition.copies"][data-verdict="untested"]').waitFor();
+    await inState(page, "done");
+    const longTasks = await page.evaluate(() => /** @type {any} */ (window).longTasks);
+    assert.deepEqual(longTasks, [], "tasks of more than 50 ms");
 
-  assert.match((await page.locator("#transition .run-status").textContent()) ?? "", /Done in .* (recorded run)/);
-  await page.locator('#transition [data-part="gl"] svg text', { hasText: "Here" }).waitFor();
-  await page.waitForFunction(() => /ransition/.test(document.getElementById("announcements")?.textContent ?? ""));
-  await page.locator('[data-claim="transition.copies"]:not([data-verdict="untested"])').waitFor();
-  await page.locator('#transition [data-part="gl"] summary').click();
-  const here = await page.locator('#transition [data-part="gl"] tbody tr td:last-child').allTextContents();
-  assert.equal(here.filter((cell) => /\d/.test(cell)).length, 2);
-});
+    assert.match((await page.locator("#transition .run-status").textContent()) ?? "", /Done in .* (recorded run)/);
+    await page.locator('#transition [data-part="gl"] svg text', { hasText: "Here" }).waitFor();
+    await page.waitForFunction(() => /ransition/.test(document.getElementById("announcements")?.textContent ?? ""));
+    await page.locator('[data-claim="transition.copies"]:not([data-verdict="untested"])').waitFor();
+    await page.locator('#transition [data-part="gl"] summary').click();
+    const here = await page.locator('#transition [data-part="gl"] tbody tr td:last-child').allTextContents();
+    assert.equal(here.filter((cell) => /\d/.test(cell)).length, 2);
+  },
+);
 
 siteTest("a run waits while it is out of sight, unless it is to go on", { webgpu: [false] }, async (page) => {
   await openSmall(page, { sizes: [16], steps: 20_000 });
@@ -230,7 +260,9 @@ siteTest("a run waits while it is out of sight, unless it is to go on", { webgpu
   const before = await step(page);
   await page.locator("#hero").scrollIntoViewIfNeeded();
   await page.waitForFunction(
-    (old) => Number(document.querySelector("#transition .run-status")?.textContent?.replaceAll(",", "").match(/\d+/)?.[0]) > old + 20,
+    (old) =>
+      Number(document.querySelector("#transition .run-status")?.textContent?.replaceAll(",", "").match(/\d+/)?.[0]) >
+      old + 20,
     before,
     { timeout: 60_000 },
   );

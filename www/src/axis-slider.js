@@ -70,7 +70,12 @@ export function axisSlider(place, store, key) {
       ticks.replaceChildren(
         ...next.map((stop) => {
           const at = high > low ? (Math.log(stop.value) - low) / (high - low) : 0.5;
-          const tick = make("span", {}, make("b", {}, stop.label), ...(stop.note ? [make("small", {}, stop.note)] : []));
+          const tick = make(
+            "span",
+            {},
+            make("b", {}, stop.label),
+            ...(stop.note ? [make("small", {}, stop.note)] : []),
+          );
           tick.style.setProperty("--at", String(at));
           if (at - labelled >= LABEL_GAP) labelled = at;
           else tick.classList.add("crowded");

@@ -13,7 +13,6 @@ import { mountEmbed } from "./embed.js";
 import { engineBadge } from "./engine-badge.js";
 import { EngineClient } from "./engine/client.js";
 import { Runner } from "./engine/runner.js";
-import { setting } from "./figure.js";
 import { sentence } from "./format.js";
 import { LiveText } from "./live.js";
 import { showNotice } from "./notice.js";
@@ -45,11 +44,11 @@ engine.onevent = (event) => {
     showNotice(notice, [`${sentence(problem.message)} The page goes on with a new ${kind.toUpperCase()} engine.`]);
   }
 };
-// The engine works on the first answer while the code of the figures, most of it charts, is still on its way.
-// What goes wrong here goes wrong again in the first figure, and that one shows it.
-engine.call("prepare", { setting: setting(store.values) }).catch(() => {});
-// The badge must answer a change of engine even when every figure is off the screen. A failure shows there as well.
-store.subscribe(["engine"], (values) => void engine.call("open", { engine: values.engine }).catch(badge.fail));
+// The first screen is drawn from a recorded run, so the engine and its download wait for the first figure that needs
+// them, or for a reader who looks at the badge or changes the engine. A failure then shows at the badge.
+const open = () => void engine.call("open", { engine: store.values.engine }).catch(badge.fail);
+byId("engine-panel").addEventListener("toggle", open, { once: true });
+store.subscribe(["engine"], open);
 store.subscribe(["engine"], (values) => runner.switchEngine(values.engine));
 const problems = [...store.problems, mountEmbed(store, part(document, "home", HTMLAnchorElement)) ?? []].flat();
 if (problems.length > 0) showNotice(notice, problems);

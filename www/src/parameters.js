@@ -322,9 +322,9 @@ export const parameters = {
   }),
   "bias.descentTime": range("Steps of gradient descent", "The moment that is shown.", 64, 1, 1_000_000),
   "bias.seed": seed("Seed", "Seed of the networks that are trained here.", 1),
-  "emergence.n": range("Training images N", "How many images the networks have seen.", 128, 1, 1_000_000),
+  "emergence.n": range("Training images N", "How many images the networks have seen.", 32, 1, 1_000_000),
   "emergence.width": range("Width", "Hidden units or channels of the network.", 384, 1, 1_000_000),
-  "emergence.step": range("Training steps", "How long the network has trained.", 800, 1, 10_000_000),
+  "emergence.step": range("Training steps", "How long the network has trained.", 400, 1, 10_000_000),
   "emergence.agreementN": range("Training images N", "How many images each of the two networks has seen.", 4096, 1, 1_000_000),
   "emergence.seed": seed("Seed", "Seed of the networks that are trained here.", 1),
   "lab.measure": /** @type {Choice} */ ({

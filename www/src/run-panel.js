@@ -36,7 +36,11 @@ const SPEEDS = [
  * @param {import("./figure.js").Page} page
  * @param {PanelOptions} options
  */
-export function runPanel(place, page, { experiment, label = "Train it here", seed, settings, about, onReport, summary }) {
+export function runPanel(
+  place,
+  page,
+  { experiment, label = "Train it here", seed, settings, about, onReport, summary },
+) {
   const { store, live, runner } = page;
   /** @type {Run | undefined} */
   let run;
@@ -69,7 +73,8 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
   const start = () =>
     void begin(() => {
       const wanted = settings();
-      if (!wanted) throw { kind: "BadInput", message: "The recorded run is not there yet", hint: "Try again in a moment." };
+      if (!wanted)
+        throw { kind: "BadInput", message: "The recorded run is not there yet", hint: "Try again in a moment." };
       return runner.start({ experiment, seed: Number(store.values[seed]), ...wanted });
     });
   const reset = () => {
@@ -148,7 +153,16 @@ export function runPanel(place, page, { experiment, label = "Train it here", see
     make(
       "div",
       { className: "controls" },
-      make("div", { className: "run-buttons", role: "group", ariaLabel: "Training" }, main, resume, step, restart, fresh, cancel),
+      make(
+        "div",
+        { className: "run-buttons", role: "group", ariaLabel: "Training" },
+        main,
+        resume,
+        step,
+        restart,
+        fresh,
+        cancel,
+      ),
       speed,
       make("label", { className: "run-keep" }, keep, "Keep running when out of sight"),
     ),

@@ -42,11 +42,13 @@ export function standAt(sittings, wish) {
 }
 
 /**
- * The networks of one size that were trained for longest, by width: they differ in nothing else.
+ * The networks that differ in nothing but their width, when all have trained for as long. Not every size of training set
+ * has them; the nearest one counts.
  * @param {EmergenceReport} report
- * @param {number} n
+ * @param {number} wish for the number of training images
  */
-export function atTheEnd({ findings: { overWidth } }, n) {
+export function atTheEnd({ findings: { overWidth } }, wish) {
+  const n = nearestStop(distinct(overWidth.map((sitting) => sitting.n)), wish);
   const ofSize = overWidth.filter((sitting) => sitting.n === n);
   const last = Math.max(...ofSize.map(({ step }) => step));
   return ofSize.filter(({ step }) => step === last).sort((a, b) => widthOf(a) - widthOf(b));
@@ -58,6 +60,6 @@ export function atTheEnd({ findings: { overWidth } }, n) {
  * @param {number} n
  */
 export function onset(sittings, n) {
-  const steps = sittings.filter((s) => s.n === n && s.closeness.memorized.mean >= 0.5).map(({ step }) => step);
-  return steps.length > 0 ? Math.min(...steps) : undefined;
+  const copying = sittings.filter((sitting) => sitting.n === n && sitting.closeness.memorized.mean >= 0.5);
+  return copying.sort((a, b) => a.step - b.step).at(0);
 }

@@ -5,7 +5,14 @@ import { statusLine } from "../src/run-panel.js";
 const progress = { step: 420, total: 2000, stepsPerSecond: 34.7, secondsLeft: 45.2, workers: 2, members: [] };
 
 /** @param {Partial<import("../src/run-panel.js").Run>} change */
-const run = (change) => ({ state: /** @type {const} */ ("running"), progress, engine: /** @type {const} */ ("cpu"), report: undefined, failure: undefined, ...change });
+const run = (change) => ({
+  state: /** @type {const} */ ("running"),
+  progress,
+  engine: /** @type {const} */ ("cpu"),
+  report: undefined,
+  failure: undefined,
+  ...change,
+});
 
 test("a run tells its step, its speed, the time left and where it runs", () => {
   assert.equal(statusLine(run({}), false), "Step 420 of 2,000 · 35 steps/s · 45 s left · CPU, 2 workers");

@@ -26,7 +26,8 @@ Commands:
   build    Build the site into dist/, ready for any sub-path of any static host
   test     Run every check and test, and print a table
       --only <PART>    Run this part only; may be repeated or comma-separated
-  bench    Print the rates of the engines, natively and in Chromium
+  bench    Print the rates of the engines, natively beside JAX and in Chromium beside jax-js and
+           TensorFlow.js
   screenshots
            Take the README's pictures (docs/), and one of every section (target/screenshots/)
 

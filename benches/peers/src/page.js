@@ -11,7 +11,10 @@ globalThis.bench = {
       workers.set(id, worker);
     }
     return new Promise((resolve, reject) => {
-      worker.onmessage = ({ data }) => ("error" in data ? reject(new Error(data.error)) : resolve(data.answer));
+      worker.onmessage = ({ data: { error, answer } }) => {
+        if (error === undefined) resolve(answer);
+        else reject(new Error(error));
+      };
       worker.onerror = (event) => reject(new Error(event.message));
       worker.postMessage(request);
     });

@@ -29,7 +29,6 @@
  * @typedef {import("../../pkg/hidden_gaussian.js").EngineInfo & {problem: Failure | null}} EngineInfo
  *   `problem`: why the engine that was asked for does not run, or why it had to start again
  *
- * @typedef {{setting: Setting}} PrepareCall fit both denoisers before the first question comes
  * @typedef {{engine: EngineChoice}} OpenCall start this engine; the answer is empty, the `engine` event tells the rest
  *
  * @typedef {{setting: Setting}} DescribeCall
@@ -88,7 +87,6 @@
  * @typedef {{data: DataInfo}} ImportResult
  *
  * @typedef {{
- *   prepare: {call: PrepareCall, result: null},
  *   open: {call: OpenCall, result: null},
  *   selfCheck: {call: OpenCall, result: import("../../pkg/hidden_gaussian.js").Check[]},
  *   measure: {call: {}, result: EngineInfo["rates"]},
@@ -120,7 +118,7 @@
  * @typedef {{config: string, shares: string[]}} PlanResult the whole configuration, and the same in shares of equal work
  * @typedef {object} StartCall
  * @property {"cpu" | "gpu"} engine
- * @property {string} experiment
+ * @property {import("../report.js").ExperimentName} experiment
  * @property {DataRecipe} recipe
  * @property {OwnImages} [own]
  * @property {Share[]} shares

@@ -71,7 +71,7 @@ async function answer(call, payload) {
       closeEngine();
       return handler(payload);
     });
-    answered ||= call !== "prepare";
+    answered = true;
     return result;
   } finally {
     busy("");
@@ -80,11 +80,6 @@ async function answer(call, payload) {
 
 /** @type {{[K in Kind]: (payload: Calls[K]["call"]) => Promise<Calls[K]["result"]>}} */
 const handlers = {
-  async prepare({ setting }) {
-    await fit(setting);
-    return null;
-  },
-
   async open({ engine }) {
     await openEngine(engine);
     return null;

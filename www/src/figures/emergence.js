@@ -16,7 +16,8 @@ import { atTheEnd, plane, standAt, widthOf } from "../sittings.js";
 /**
  * @typedef {import("../report.js").Sitting} Sitting
  * @typedef {import("../report.js").Report<"emergence">} EmergenceReport
- * @typedef {{axis: "step" | "width", sittings: Sitting[], at: number | undefined}} Curves one network over time, or several over width
+ * @typedef {{axis: "step" | "width", sittings: Sitting[], at: number, top: number}} Curves one network over time, or several
+ *   over width; `top`: of the axis
  * @typedef {{sittings: Sitting[], current: Sitting}} Map
  */
 
@@ -77,8 +78,10 @@ export function emergenceFigure(root, page, source) {
         drawRow(canvas(root, `row-${name}`), decodeImages(report.shape, sitting.gallery[name]), COLUMNS);
       }
       drawMap({ sittings: ofSize, current: sitting });
-      drawOverTime({ axis: "step", sittings: here.overTime, at: here.step });
-      drawOverWidth({ axis: "width", sittings: finals, at: here.width });
+      // One scale for all that the sliders lead to.
+      const top = Math.max(1, ...all.map(({ nmseGaussian }) => nmseGaussian.mean));
+      drawOverTime({ axis: "step", sittings: here.overTime, at: here.step, top });
+      drawOverWidth({ axis: "width", sittings: finals, at: here.width, top });
       live.set({
         "emergence.source": provenance(report),
         "emergence.n": count(here.n),
@@ -90,7 +93,8 @@ export function emergenceFigure(root, page, source) {
         "emergence.memorized": percent(sitting.closeness.memorized.mean),
         "emergence.gl": fixed(sitting.closeness.gl.mean),
         "emergence.distance": fixed(sitting.nmseGaussian.mean),
-        "emergence.end": finals.length > 0 ? count(finals[0].step) : "–",
+        "emergence.finals.step": finals.length > 0 ? count(finals[0].step) : "–",
+        "emergence.finals.n": finals.length > 0 ? count(finals[0].n) : "–",
       });
       tell(report, here.n);
       live.announce(
@@ -109,7 +113,7 @@ export function emergenceFigure(root, page, source) {
     // A run has nothing to show before its first checkpoint.
     onReport: (report, run) => source.show(report && plane(report).length > 0 ? report : undefined, run),
     summary: (report) => {
-      const best = peak(standAt(plane(report), { n: 1, width: Infinity, step: 1 }).overTime);
+      const best = peak(standAt(plane(report), { n: 1, width: Number.MAX_VALUE, step: 1 }).overTime);
       return `The samples were most like the Gaussian’s after ${count(best.step)} steps: cosine ${fixed(best.cosineGaussian.mean)}.`;
     },
   });
@@ -117,7 +121,8 @@ export function emergenceFigure(root, page, source) {
   /** @param {EmergenceReport} report @param {number} n */
   function tell(report, n) {
     const long = report.findings.overTime.filter((sitting) => sitting.n === n).sort((a, b) => a.step - b.step);
-    const finals = atTheEnd(report, n);
+    // Capacity shows best where the training set is not so small that every network leaves the Gaussian.
+    const finals = atTheEnd(report, Number.MAX_VALUE);
     const best = long.length > 0 ? peak(long) : undefined;
     const last = long.at(-1);
     const middle = finals.length > 0 ? peak(finals) : undefined;
@@ -128,6 +133,7 @@ export function emergenceFigure(root, page, source) {
       "emergence.last.step": last ? count(last.step) : "–",
       "emergence.last.cosine": fixed(last?.cosineGaussian.mean ?? NaN),
       "emergence.last.memorized": percent(last?.closeness.memorized.mean ?? NaN),
+      "emergence.capacity.n": wide ? count(wide.n) : "–",
       "emergence.best.width": middle ? count(widthOf(middle)) : "–",
       "emergence.best.cosine": fixed(middle?.cosineGaussian.mean ?? NaN),
       "emergence.wide.width": wide ? count(widthOf(wide)) : "–",
@@ -225,8 +231,7 @@ function curvesChart(root, choose) {
         const best = peak(sittings);
         return (
           `Scores over ${what}: the cosine to the Gaussian’s samples is largest, ${fixed(best.cosineGaussian.mean)}, at ` +
-          `${count(position(axis, best))}` +
-          (at === undefined ? "" : `; chosen: ${count(at)}`)
+          `${count(position(axis, best))}; chosen: ${count(at)}`
         );
       },
       columns: [
@@ -248,7 +253,7 @@ function curvesChart(root, choose) {
           ...SCORES.flatMap(({ value }) => [fixed(value(sitting).mean, 3), fixed(value(sitting).standardError, 3)]),
         ]),
       pick: choose,
-      options({ axis, sittings, at }) {
+      options({ axis, sittings, at, top }) {
         const points = SCORES.flatMap(({ name, value }) =>
           sittings.map((sitting) => ({ name, x: position(axis, sitting), y: value(sitting).mean })),
         );
@@ -257,7 +262,7 @@ function curvesChart(root, choose) {
             ? []
             : [{ name: "GL score", y: sittings[0].closenessHeldOut.gl.mean, label: "held-out images" }];
         const positions = points.map(({ x }) => x);
-        const shown = at !== undefined && positions.includes(at) ? [at] : [];
+        const shown = positions.includes(at) ? [at] : [];
         return {
           height: CURVES_HEIGHT,
           ...MARGIN,
@@ -272,7 +277,7 @@ function curvesChart(root, choose) {
             tickFormat: count,
             tickSize: 4,
           },
-          y: { domain: [0, Math.max(1, ...points.map(({ y }) => y))], label: null, ticks: [0, 0.5, 1], tickSize: 0 },
+          y: { domain: [0, top], label: null, ticks: [0, 0.5, 1], tickSize: 0 },
           marks: [
             ruleY(SCORES, { fy: "name", y: 0, stroke: "var(--muted)" }),
             ruleY(SCORES, { fy: "name", y: 1, stroke: "var(--line)" }),

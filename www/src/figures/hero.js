@@ -35,7 +35,12 @@ const ALIKE = 0.9;
 /** What the chart shows, and how. @type {Curve[]} */
 const CURVES = [
   { ...DENOISERS.empirical, label: "Copies", of: ({ closeness }) => closeness.memorized.mean },
-  { ...DENOISERS.gaussian, label: "Like the Gaussian’s", hollow: true, of: ({ cosineGaussian }) => cosineGaussian.mean },
+  {
+    ...DENOISERS.gaussian,
+    label: "Like the Gaussian’s",
+    hollow: true,
+    of: ({ cosineGaussian }) => cosineGaussian.mean,
+  },
   {
     ...DENOISERS.trained,
     label: "Linearity",
@@ -61,7 +66,9 @@ export function heroFigure(root, page) {
       const all = sizes(sweep);
       const n = nearestStop(all, values["hero.n"]);
       const chosen = networks(sweep, n);
-      const [memorized, cosine, linearity] = CURVES.map(({ of }) => spread(chosen.map((point) => of(point, sweep))).mean);
+      const [memorized, cosine, linearity] = CURVES.map(
+        ({ of }) => spread(chosen.map((point) => of(point, sweep))).mean,
+      );
       showSizes(
         all.map((value) => ({ value, label: count(value) })),
         n,
@@ -139,7 +146,14 @@ function heroChart(root, choose) {
           r: { type: "identity" },
           marks: [
             ruleY([0, 0.5, 1], { stroke: "var(--line)" }),
-            text([0, 0.5, 1], { y: (y) => y, text: String, frameAnchor: "left", textAnchor: "end", dx: -9, fill: "var(--muted)" }),
+            text([0, 0.5, 1], {
+              y: (y) => y,
+              text: String,
+              frameAnchor: "left",
+              textAnchor: "end",
+              dx: -9,
+              fill: "var(--muted)",
+            }),
             ruleX([n], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
             ...CURVES.flatMap(({ label, colour, dash, symbol, hollow, of }, i) => {
               const values = curve(sweep, (point) => of(point, sweep));
@@ -156,7 +170,13 @@ function heroChart(root, choose) {
                   strokeWidth: 1.75,
                 }),
                 // The curves lie apart where the training set is small.
-                text(values.slice(0, 1), { ...at, text: () => label, textAnchor: "start", dx: 10, dy: i === 1 ? 14 : -10 }),
+                text(values.slice(0, 1), {
+                  ...at,
+                  text: () => label,
+                  textAnchor: "start",
+                  dx: 10,
+                  dy: i === 1 ? 14 : -10,
+                }),
               ];
             }),
           ],

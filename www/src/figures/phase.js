@@ -52,23 +52,33 @@ export function phaseFigure(root, page, source) {
         "phase.cosine": fixed(chosen?.cosineGaussian.mean ?? NaN),
         "phase.epochs": chosen ? count(Math.round(chosen.epochs)) : "–",
       });
-      const onsets = sizes.map((size) => onset(sittings, size));
-      const reached = onsets.filter((value) => value !== undefined);
-      live.set({
-        "phase.first": onsets[0] === undefined ? "–" : count(onsets[0]),
-        "phase.smallest": count(sizes[0]),
-        "phase.reached": count(reached.length),
-        "phase.sizes": count(sizes.length),
-      });
-      live.claim(
-        "phase.later",
-        // A size that never memorized in this run comes after all that did.
-        report.final && reached.length > 1
-          ? onsets.every((value, i) => i === 0 || (value ?? Infinity) >= (onsets[i - 1] ?? Infinity))
-          : undefined,
-      );
+      tell(sizes, sittings, report.final);
     },
   });
+
+  /** @param {number[]} sizes @param {Sitting[]} sittings @param {boolean} final */
+  function tell(sizes, sittings, final) {
+    const onsets = sizes.map((size) => onset(sittings, size));
+    const reached = onsets.filter((sitting) => sitting !== undefined);
+    const [first, last] = [reached[0], reached[reached.length - 1]];
+    const epochs = reached.map((sitting) => Math.round(sitting.epochs));
+    const [least, most] = [Math.min(...epochs), Math.max(...epochs)];
+    live.set({
+      "phase.first.n": first ? count(first.n) : "–",
+      "phase.first.step": first ? count(first.step) : "–",
+      "phase.last.n": last ? count(last.n) : "–",
+      "phase.last.step": last ? count(last.step) : "–",
+      "phase.epochs.onset": !first ? "–" : least === most ? count(least) : `${count(least)} to ${count(most)}`,
+      "phase.never": count(sizes.length - reached.length),
+      "phase.sizes": count(sizes.length),
+    });
+    const tested = final && reached.length > 1;
+    // A size that did not come to copy in this run comes after all that did.
+    const steps = onsets.map((sitting) => sitting?.step ?? Infinity);
+    live.claim("phase.later", tested ? steps.every((step, i) => i === 0 || step >= steps[i - 1]) : undefined);
+    // Checkpoints are a factor of two apart, so that is how exactly the times are known.
+    live.claim("phase.epochs", tested ? most <= 2 * least : undefined);
+  }
 }
 
 /**

@@ -108,7 +108,11 @@ export function transitionFigure(root, page) {
     withView((now) => {
       drawPoint(root, page, now);
       showSizes(
-        sizes(now.recorded).map((n) => ({ value: n, label: count(n), note: epochs(networks(now.recorded, n)[0].epochs) })),
+        sizes(now.recorded).map((n) => ({
+          value: n,
+          label: count(n),
+          note: epochs(networks(now.recorded, n)[0].epochs),
+        })),
         now.n,
       );
       showSigmas(
@@ -233,7 +237,10 @@ function tell({ live }, { recorded, sweep, sigma }) {
   const tested = (holds) => (sweep.final ? holds : undefined);
   live.claim("transition.copies", tested(memorized[0].mean >= 0.3 && memorized[last].mean <= 0.03));
   live.claim("transition.linear", tested(linearity[last].mean - linearity[0].mean >= 0.05));
-  live.claim("transition.between", tested(gaussian - linearity[last].mean <= 0.03 && linearity[last].mean - empirical >= 0.05));
+  live.claim(
+    "transition.between",
+    tested(gaussian - linearity[last].mean <= 0.03 && linearity[last].mean - empirical >= 0.05),
+  );
   live.claim("transition.alike", tested(cosine[1] >= 0.9 && cosine[1] - cosine[0] >= 0.1));
 }
 
@@ -257,7 +264,10 @@ function panelChart(root, { name, heading, format, references }, pick) {
   /** @param {View} view */
   const lines = ({ recorded, sigma }) => {
     const level = levelOf(recorded, sigma);
-    return references.map((reference) => ({ ...reference, values: curve(recorded, (point) => reference.of(point, level)) }));
+    return references.map((reference) => ({
+      ...reference,
+      values: curve(recorded, (point) => reference.of(point, level)),
+    }));
   };
   return chart(
     root,
@@ -267,7 +277,15 @@ function panelChart(root, { name, heading, format, references }, pick) {
         const last = values[values.length - 1];
         return `${heading}: from ${format(values[0].mean)} at N = ${count(values[0].n)} to ${format(last.mean)} at N = ${count(last.n)}`;
       },
-      columns: ["Training images", "Epochs", "Trained", "lowest", "highest", ...references.map(({ label }) => label), "Trained here"],
+      columns: [
+        "Training images",
+        "Epochs",
+        "Trained",
+        "lowest",
+        "highest",
+        ...references.map(({ label }) => label),
+        "Trained here",
+      ],
       rows(view) {
         const { recorded, sigma } = view;
         const own = ownValues(view);
@@ -316,7 +334,13 @@ function panelChart(root, { name, heading, format, references }, pick) {
             ),
             ...series(values, n, Boolean(own)),
             ...(own ? series(own, n, false) : []),
-            text(ends, { x: () => values[values.length - 1].n, y: (_, i) => places[i], text: "label", textAnchor: "start", dx: 10 }),
+            text(ends, {
+              x: () => values[values.length - 1].n,
+              y: (_, i) => places[i],
+              text: "label",
+              textAnchor: "start",
+              dx: 10,
+            }),
           ],
         };
       },
@@ -336,7 +360,13 @@ const axis = (ticks, format) => [
 
 /** @param {string} heading */
 const title = (heading) =>
-  text([heading], { text: (words) => words, frameAnchor: "top-left", dx: -LEFT, dy: 4 - TOP, className: "chart-title" });
+  text([heading], {
+    text: (words) => words,
+    frameAnchor: "top-left",
+    dx: -LEFT,
+    dy: 4 - TOP,
+    className: "chart-title",
+  });
 
 /**
  * A curve with its bars and points, the chosen one large.
@@ -390,14 +420,18 @@ function levelsChart(root, pick) {
         faint: own,
         values: levels(recorded, n, (point) => point.linearity),
       },
-      ...(own ? [{ ...DENOISERS.trained, label: "Here", faint: false, values: levels(live, n, (point) => point.linearity) }] : []),
+      ...(own
+        ? [{ ...DENOISERS.trained, label: "Here", faint: false, values: levels(live, n, (point) => point.linearity) }]
+        : []),
     ];
   };
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<View>} */ ({
       label(view) {
-        const lowest = lines(view).map(({ label, values }) => `${label} ${fixed(Math.min(...values.map(({ mean }) => mean)))}`);
+        const lowest = lines(view).map(
+          ({ label, values }) => `${label} ${fixed(Math.min(...values.map(({ mean }) => mean)))}`,
+        );
         return `Linearity over the noise level at N = ${count(view.n)}; lowest: ${lowest.join(", ")}`;
       },
       columns: ["σ", "Empirical", "Gaussian", "Trained", "lowest", "highest", "Trained here"],
@@ -433,10 +467,25 @@ function levelsChart(root, pick) {
               const strokeOpacity = faint ? 0.5 : 1;
               return [
                 ruleX(values, { x: "sigma", y1: "low", y2: "high", stroke: colour, strokeWidth: 1.5, strokeOpacity }),
-                line(values, { x: "sigma", y: "mean", stroke: colour, strokeWidth: 2, strokeDasharray: dash, strokeOpacity }),
+                line(values, {
+                  x: "sigma",
+                  y: "mean",
+                  stroke: colour,
+                  strokeWidth: 2,
+                  strokeDasharray: dash,
+                  strokeOpacity,
+                }),
                 dot(
                   values.filter(({ sigma }) => sigma === view.sigma),
-                  { x: "sigma", y: "mean", symbol, r: 4, fill: colour, stroke: "var(--paper)", fillOpacity: strokeOpacity },
+                  {
+                    x: "sigma",
+                    y: "mean",
+                    symbol,
+                    r: 4,
+                    fill: colour,
+                    stroke: "var(--paper)",
+                    fillOpacity: strokeOpacity,
+                  },
                 ),
               ];
             }),

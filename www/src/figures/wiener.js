@@ -65,7 +65,7 @@ export function wienerFigure(root, page) {
         "wiener.limit": significant(result.limit),
         "wiener.last": count(steps[steps.length - 1]),
         "wiener.end": last < 1e-6 ? "less than a millionth" : last > 10 ? "far more than it began with" : percent(last),
-        "wiener.apart": significant(Math.max(...apart), 2),
+        "wiener.apart": Math.max(...apart) < 1e-9 ? "less than a billionth" : significant(Math.max(...apart), 2),
       });
       live.claim("wiener.converges", last < 0.01);
       live.announce(
