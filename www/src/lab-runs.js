@@ -35,9 +35,10 @@ export function labOptions(values, own) {
   const usual = preset === "faithful" ? "unet" : "mlp";
   const kind = network === "preset" ? usual : network;
   const size = number("size") ?? (kind === "unet" ? 16 : set === "fashion" || set === "mnist" ? 14 : 12);
-  const sizes = list("sizes")?.sort((a, b) => a - b);
+  const mine = set === "own" ? own : undefined;
+  const sizes = list("sizes")?.sort((a, b) => a - b) ?? (mine && doublings(mine.count - mine.heldOut));
   const count = Math.max(...(sizes ?? [LARGEST[preset]])) + HELD_OUT;
-  const data = set === "own" && own ? own : { set, size, seed: DATA_SEED, count, heldOut: HELD_OUT };
+  const data = mine ?? { set, size, seed: DATA_SEED, count, heldOut: HELD_OUT };
   const depth = number("depth");
   const architecture = given({
     ...(kind === usual ? {} : NETWORKS[kind]),
@@ -53,6 +54,13 @@ export function labOptions(values, own) {
     look: given({ samplerSteps: number("sampler"), samples: number("samples") }),
   });
   return { experiment: "transition", preset, data, seed, ...(config && { config }) };
+}
+
+/** 16, 32, … as far as there are images; with fewer than that, all of them. @param {number} images */
+function doublings(images) {
+  const sizes = [];
+  for (let n = 16; n <= images; n *= 2) sizes.push(n);
+  return sizes.length > 0 ? sizes : [images];
 }
 
 /**

@@ -51,7 +51,10 @@ test("a network of another kind than the preset's comes whole", () => {
 
 test("the reader's own images are as they were read", () => {
   const own = { set: "cats.zip", size: 28, seed: 0, count: 120, heldOut: 15 };
-  assert.deepEqual(labOptions({ ...defaults(), "lab.data": "own" }, own).data, own);
+  const options = labOptions({ ...defaults(), "lab.data": "own" }, own);
+  assert.deepEqual(options.data, own);
+  // Not the preset's sizes: there may be fewer images than that.
+  assert.deepEqual(options.config, { sizes: [16, 32, 64] });
 });
 
 test("a run in words, before and after it is known in full", () => {
