@@ -174,27 +174,30 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// The most that each may weigh.
-    const BUDGET: usize = 200_000;
+    /// The most that the page's scripts may weigh.
+    const JAVASCRIPT: usize = 200_000;
+    /// The most that the library may weigh. The first screen does without it.
+    const WASM: usize = 350_000;
 
     fn measure() -> Result<Self> {
         Ok(Self { javascript: gzipped(&dist(), "js")?, wasm: gzipped(&dist(), "wasm")? })
     }
 
-    fn each(&self) -> [(&'static str, usize); 2] {
-        [("JavaScript", self.javascript), ("WebAssembly", self.wasm)]
+    /// What there is, what it weighs and what it may.
+    fn each(&self) -> [(&'static str, usize, usize); 2] {
+        [("JavaScript", self.javascript, Self::JAVASCRIPT), ("WebAssembly", self.wasm, Self::WASM)]
     }
 
     pub(crate) fn print(&self) {
-        for (what, size) in self.each() {
-            let (kilobytes, budget) = (size as f64 / 1e3, Self::BUDGET / 1000);
+        for (what, size, budget) in self.each() {
+            let (kilobytes, budget) = (size as f64 / 1e3, budget / 1000);
             println!("{what:<12} {kilobytes:>6.1} kB gzip of {budget} kB");
         }
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        for (what, size) in self.each() {
-            ensure!(size <= Self::BUDGET, "{what} is over its size budget");
+        for (what, size, budget) in self.each() {
+            ensure!(size <= budget, "{what} is over its size budget");
         }
         Ok(())
     }
