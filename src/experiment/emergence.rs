@@ -67,10 +67,8 @@ pub struct Findings {
 
 /// The sittings themselves.
 pub fn read(sittings: &[Box<RawValue>]) -> Result<Vec<Sitting>> {
-    let read = |sitting: &Box<RawValue>| {
-        serde_json::from_str(sitting.get()).map_err(|error| unreadable(&error))
-    };
-    sittings.iter().map(read).collect()
+    let texts = sittings.iter().map(|sitting| sitting.get());
+    texts.map(|text| serde_json::from_str(text).map_err(|error| unreadable(&error))).collect()
 }
 
 fn unreadable(error: &serde_json::Error) -> Error {
