@@ -67,6 +67,7 @@ export function axisSlider(place, store, key) {
       input.min = String(low);
       input.max = String(high);
       let labelled = -1;
+      ticks.classList.toggle("many", next.length > 8);
       ticks.replaceChildren(
         ...next.map((stop) => {
           const at = high > low ? (Math.log(stop.value) - low) / (high - low) : 0.5;

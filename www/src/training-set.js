@@ -33,7 +33,9 @@ export function trainingSet(root, dropNotice, page, openRun) {
       recipe = { set: data.name, size: data.width, seed: 0, count: data.count, heldOut: data.heldOutCount };
       page.runner.own = { files, colour };
       errors.hidden = true;
-      root.setAttribute("data-own", "");
+      // On the root, where the style sheets of other sections see it without :has(), which would cost a restyling of the
+      // whole page at every change of it.
+      document.documentElement.setAttribute("data-own", "");
       live.announce(`Read ${count(data.count)} images from ${data.name}.`);
       if (store.values.data === "own") page.figures.forEach((update) => update());
       else store.set({ data: "own" });
