@@ -147,7 +147,7 @@ pub(crate) fn make_package(compiled: &Path, packaged: &Path) -> Result<()> {
         return Ok(());
     }
     let folder = packaged.parent().context("a package without a folder")?;
-    run(command(bindgen, [compiled, folder]))?;
+    run(&mut command(bindgen, [compiled, folder]))?;
     // Moved away, so that an interrupted run leaves no unoptimized file that looks finished.
     let plain = compiled.with_extension("bg.wasm");
     fs::rename(packaged, &plain)?;
