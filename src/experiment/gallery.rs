@@ -69,12 +69,12 @@ fn from_base64(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(groups.len() * 3);
     for group in groups {
         let padding = group.iter().rev().take_while(|&&c| c == b'=').count();
-        let digits = group.get(..4 - padding)?;
+        let digits = group.get(..4 - padding).filter(|digits| digits.len() > 1)?;
         let value = |word: u32, c: &u8| {
             Some(word << 6 | DIGITS.iter().position(|digit| digit == c)? as u32)
         };
         let word = digits.iter().try_fold(0, value)? << (6 * padding);
-        bytes.extend_from_slice(word.to_be_bytes().get(1..4_usize.checked_sub(padding)?)?);
+        bytes.extend_from_slice(word.to_be_bytes().get(1..4 - padding)?);
     }
     rest.is_empty().then_some(bytes)
 }
