@@ -42,8 +42,13 @@ async function trainBeyond(page, beyond) {
 
 /** @param {Page} page */
 async function openLab(page) {
-  await page.locator("#lab").scrollIntoViewIfNeeded();
-  await page.locator("#lab[data-ready]").waitFor(PATIENCE);
+  const lab = page.locator("#lab");
+  // Figures above it may still grow and push it off the screen again.
+  for (let i = 0; (await lab.getAttribute("data-ready")) === null; i++) {
+    assert.ok(i < 300, "the lab does not open");
+    await lab.scrollIntoViewIfNeeded();
+    await page.waitForTimeout(200);
+  }
 }
 
 /**
@@ -58,31 +63,18 @@ async function train(page, engine, steps = ENDLESS) {
   await page.locator('#lab [data-part="train"]').click();
 }
 
-/** Let the test get at the devices of the workers that are still to come. @param {Page} page */
-async function watchDevices(page) {
-  await page.route(/run-worker.*\.js$/, async (route) => {
-    const response = await route.fetch();
-    const hook = `
-      const { requestDevice } = GPUAdapter.prototype;
-      GPUAdapter.prototype.requestDevice = async function (...options) {
-        return (self.device = await requestDevice.apply(this, options));
-      };\n`;
-    await route.fulfill({ response, body: hook + (await response.text()) });
-  });
-}
-
-/** Take the device away, as a driver reset would. @param {Page} page */
-const loseDevice = (page) => runWorkers(page)[0].evaluate(() => /** @type {any} */ (self).device.destroy());
-
 siteTest("a run to its end: the curve of its networks, and a table row that stays", {}, async (page, { webgpu }) => {
+  const chart = page.locator("#lab [data-part='lab-chart']");
   await train(page, webgpu ? "gpu" : "cpu", 300);
   await says(page, /^Done/);
-  assert.equal(await page.locator("#lab [data-part='lab-chart'] tbody tr").count(), 2);
+  await chart.locator("summary").click();
+  assert.equal(await chart.locator("tbody tr").count(), 2);
   assert.equal(runWorkers(page).length, 0);
   await page.reload();
   await openLab(page);
   await says(page, /^Done/);
-  assert.equal(await page.locator("#lab [data-part='lab-chart'] tbody tr").count(), 2);
+  await chart.locator("summary").click();
+  assert.equal(await chart.locator("tbody tr").count(), 2);
 });
 
 siteTest("pause, and go on", {}, async (page, { webgpu }) => {
@@ -121,8 +113,8 @@ siteTest("cancel answers within 200 ms, and nothing goes on", {}, async (page, {
 siteTest("a run outlives a reload", {}, async (page, { webgpu }) => {
   await train(page, webgpu ? "gpu" : "cpu");
   await trainBeyond(page, 0);
-  // The first checkpoint is written after five seconds.
-  await page.waitForTimeout(7000);
+  // A checkpoint is written every five seconds; a GPU in software takes its time with it.
+  await page.waitForTimeout(webgpu ? 20_000 : 7000);
   const before = await step(page);
   await page.reload();
   await openLab(page);
@@ -144,20 +136,6 @@ siteTest("a crashed worker is replaced, and the run goes on", { webgpu: [false] 
   await says(page, /simulated crash.*goes on.*in a new worker/);
   await trainBeyond(page, await step(page));
   assert.equal(runWorkers(page).length, workers.length);
-  assert.ok(await page.locator('#lab [data-part="lab-error"]').isHidden());
-});
-
-siteTest("a lost device is made anew; lost again, the CPU engine takes over", { webgpu: [true] }, async (page) => {
-  await watchDevices(page);
-  await train(page, "gpu");
-  await trainBeyond(page, 0);
-  await loseDevice(page);
-  await says(page, /was lost.*on a new device/);
-  await trainBeyond(page, await step(page));
-  await loseDevice(page);
-  await says(page, /was lost.*on the CPU engine/);
-  await trainBeyond(page, await step(page));
-  await says(page, /CPU.*was lost/);
   assert.ok(await page.locator('#lab [data-part="lab-error"]').isHidden());
 });
 

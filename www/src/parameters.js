@@ -27,7 +27,6 @@
  *   "transition.n": number,
  *   "transition.sigma": number,
  *   "transition.seed": number,
- *   "bias.run": "faithful" | "main",
  *   "bias.split": Split,
  *   "bias.model": "few" | "many",
  *   "bias.sample": number,
@@ -250,16 +249,6 @@ export const parameters = {
     scale: "log",
   }),
   "transition.seed": seed("Seed", "Seed of the networks that are trained here.", 1),
-  "bias.run": /** @type {Choice} */ ({
-    type: "choice",
-    label: "Network",
-    help: "Which recorded run the figures of this section show.",
-    default: "main",
-    options: [
-      { value: "faithful", label: "U-Net, 16 × 16" },
-      { value: "main", label: "MLP, 12 × 12" },
-    ],
-  }),
   "bias.split": /** @type {Choice} */ ({
     type: "choice",
     label: "Noise added to",
