@@ -34,7 +34,7 @@ async function page(colorScheme, width) {
     await opened.waitForTimeout(600);
   }
   await opened.locator('figure[aria-busy="true"]').first().waitFor({ state: "detached" });
-  await opened.evaluate(() => scrollTo(0, 0));
+  await opened.evaluate(() => scrollTo({ top: 0, behavior: "instant" }));
   await opened.waitForTimeout(500);
   return opened;
 }
@@ -42,16 +42,16 @@ async function page(colorScheme, width) {
 for (const theme of THEMES) {
   for (const width of [1280, 390]) {
     const opened = await page(theme, width);
-    for (const [i, section] of (await opened.locator("main > section").all()).entries()) {
-      const name = (await section.getAttribute("aria-labelledby")) ?? "section";
-      await section.screenshot({ path: join(SECTIONS, `${i + 1}-${name}-${theme}-${width}.png`) });
-    }
     if (width === 1280) {
       for (const { name, height, figure } of README) {
         const path = join(DOCS, `${name}-${theme}.png`);
         if (figure) await opened.locator(`figure[data-figure="${figure}"]`).screenshot({ path });
         else await opened.screenshot({ path, clip: { x: 0, y: 0, width, height: height ?? 1000 } });
       }
+    }
+    for (const [i, section] of (await opened.locator("main > section").all()).entries()) {
+      const name = (await section.getAttribute("aria-labelledby")) ?? "section";
+      await section.screenshot({ path: join(SECTIONS, `${i + 1}-${name}-${theme}-${width}.png`) });
     }
     await opened.close();
   }
