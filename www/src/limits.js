@@ -1,7 +1,7 @@
 /** "What does not reproduce here": its numbers, taken from the recorded runs when the section comes near. */
 import { element, make } from "./dom.js";
 import { toFailure } from "./engine/protocol.js";
-import { NEAR, showFailure } from "./figure.js";
+import { comesNear, showFailure } from "./figure.js";
 import { count, fixed, percent, significant } from "./format.js";
 import { nearestStop } from "./run-slider.js";
 import { loadIndex, loadRun } from "./runs.js";
@@ -50,15 +50,7 @@ export function limitsSection(root, page) {
     root.setAttribute("data-ready", "");
   };
   const attempt = () => void fill().catch((thrown) => showFailure(errors, toFailure(thrown), attempt));
-  const near = new IntersectionObserver(
-    ([entry]) => {
-      if (!entry.isIntersecting) return;
-      near.disconnect();
-      attempt();
-    },
-    { rootMargin: NEAR },
-  );
-  near.observe(root);
+  void comesNear(root).then(attempt);
 }
 
 /**
