@@ -98,27 +98,35 @@ export function liveFigure(root, page, { reads, compute, draw }) {
   page.figures.add(keepDrawn(root, page, { reads, ask: (values) => compute(values, lane), draw }));
 }
 
+/** When the reader first scrolls. @type {Promise<unknown> | undefined} */
+let scrolling;
+
 /**
+ * Watch whether a figure is near the screen. The first view loads nothing for what is below it: until the reader scrolls,
+ * near means on the screen.
  * @param {HTMLElement} root
- * @param {(isNear: boolean) => void} tell called when it comes near the screen, and when it leaves
+ * @param {(isNear: boolean) => void} tell called when it comes near, and when it leaves
  */
 function watchNear(root, tell) {
-  const observer = new IntersectionObserver((entries) => tell(entries[entries.length - 1].isIntersecting), {
-    rootMargin: NEAR,
+  /** @param {string} rootMargin */
+  const watch = (rootMargin) => {
+    const observer = new IntersectionObserver((entries) => tell(entries[entries.length - 1].isIntersecting), {
+      rootMargin,
+    });
+    observer.observe(root);
+    return observer;
+  };
+  const first = watch("0px");
+  scrolling ??= new Promise((resolve) => addEventListener("scroll", resolve, { once: true }));
+  void scrolling.then(() => {
+    first.disconnect();
+    watch(NEAR);
   });
-  observer.observe(root);
-  return observer;
 }
 
 /** Until `root` first comes near the screen. @param {HTMLElement} root @returns {Promise<void>} */
 export function comesNear(root) {
-  return new Promise((resolve) => {
-    const observer = watchNear(root, (isNear) => {
-      if (!isNear) return;
-      observer.disconnect();
-      resolve();
-    });
-  });
+  return new Promise((resolve) => watchNear(root, (isNear) => isNear && resolve()));
 }
 
 /**
