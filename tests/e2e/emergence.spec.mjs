@@ -51,6 +51,48 @@ siteTest("the map leads to every width, and its sliders offer what there is", { 
   assert.ok(Number(step?.replaceAll(",", "")) >= 2000, `${step}`);
 });
 
+/** A run of tiny networks in place of the preset's, which takes a minute. @param {Page} page */
+async function trainTiny(page) {
+  const train = { batch: 16, architecture: { width: 16, depth: 1 } };
+  const config = {
+    sizes: [8, 16],
+    trainLong: { ...train, steps: 60 },
+    widths: [8, 12],
+    widthSizes: [16],
+    train: { ...train, steps: 30 },
+    checkpoints: [10, 30],
+    look: { samples: 16, samplerSteps: 4 },
+  };
+  await page.addInitScript((config) => {
+    const { postMessage } = Worker.prototype;
+    Worker.prototype.postMessage = function (/** @type {any} */ message, /** @type {any} */ transfer) {
+      if (message.call === "plan") message.payload.options = { ...message.payload.options, config };
+      postMessage.call(this, message, transfer);
+    };
+  }, config);
+}
+
+siteTest("a run trained here to its end is what both figures show", { webgpu: [false] }, async (page) => {
+  await trainTiny(page);
+  await open(page, "?engine=cpu");
+  await ready(page, "emergence");
+  const recorded = await live(page, "emergence.parameters");
+  await page.locator("#emergence .run-panel button", { hasText: "Train it here" }).click();
+  await page.locator('#emergence .run-panel[data-state="done"]').waitFor({ timeout: 60_000 });
+  assert.match((await page.locator("#emergence .run-status").textContent()) ?? "", /Done in .* most like the Gaussian’s/);
+  await changed(page, "emergence.parameters", recorded);
+  assert.match(await live(page, "emergence.source"), /^Trained here/);
+  // Every size at every checkpoint, and every width.
+  await page.locator('#emergence [data-part="over-time"] summary').click();
+  const steps = page.locator('#emergence [data-part="over-time"] tbody td:first-child');
+  assert.deepEqual(await steps.allTextContents(), ["10", "30", "60"]);
+  await page.locator('#emergence [data-part="over-width"] summary').click();
+  const widths = page.locator('#emergence [data-part="over-width"] tbody td:nth-child(2)');
+  assert.deepEqual(await widths.allTextContents(), ["8", "12"]);
+  await ready(page, "phase");
+  assert.equal(await live(page, "phase.sizes"), "2");
+});
+
 siteTest("more images, later copies: the phase diagram and its cells", { webgpu: [false] }, async (page) => {
   await open(page);
   await ready(page, "phase");

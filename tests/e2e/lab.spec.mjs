@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { readZip } from "../../www/src/zip.js";
 import { siteTest, siteUrl } from "./harness.mjs";
-import { drop } from "./page.mjs";
+import { choose, drop, live, npy, ready } from "./page.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -122,6 +122,52 @@ siteTest("a run as a zip, and back by drop", { webgpu: [false] }, async (page) =
   await page.locator("#lab .chart-table summary").click();
   assert.equal(await page.locator("#lab .chart-table tbody tr").count(), 2);
   assert.ok(await page.locator('[data-part="import-error"]').isHidden());
+});
+
+siteTest("a run of two halves as a zip, and its numbers again by drop", { webgpu: [false] }, async (page) => {
+  const config = {
+    sizes: [8, 16],
+    train: { steps: 40, batch: 16, architecture: { width: 16, depth: 1 } },
+    look: { samples: 16, samplerSteps: 4 },
+  };
+  const search = new URLSearchParams({
+    engine: "cpu",
+    run: "strong-generalization_quick_1_faces_8_1_132_100",
+    "run.config": JSON.stringify(config),
+  });
+  await page.goto(`${siteUrl}?${search}`);
+  await page.locator('[data-part="linked-start"]').click();
+  await done(page, "A");
+  const zip = await savedZip(page, "A");
+  const report = (await readZip(zip.bytes)).find(({ name }) => name === "report.json");
+  const { findings } = JSON.parse(new TextDecoder().decode(report?.bytes));
+  assert.deepEqual(findings.map((/** @type {any} */ { n }) => n), [8, 16]);
+
+  await page.goto(siteUrl);
+  await ready(page, "agreement");
+  assert.equal(await live(page, "agreement.few"), "32");
+  await drop(page, [zip]);
+  await page.waitForFunction(() => document.querySelector('[data-live="agreement.few"]')?.textContent === "8");
+  assert.match(await live(page, "agreement.source"), /^Trained here/);
+  await page.locator("#agreement .chart-table summary").click();
+  const cells = await page.locator("#agreement .chart-table tbody td:nth-child(2)").allTextContents();
+  assert.deepEqual(cells, findings.map((/** @type {any} */ { cosine }) => cosine.mean.toFixed(3)));
+});
+
+siteTest("the lab trains on the reader's own images", { webgpu: [false] }, async (page) => {
+  await openLab(page, TINY);
+  await drop(page, [{ name: "discs.npy", bytes: npy(200, 12) }]);
+  await choose(page, "lab.data", "Your own");
+  await train(page);
+  await done(page, "A");
+  assert.match((await row(page, "A").textContent()) ?? "", /Transition, quick, discs/);
+  await page.locator("#lab .chart-table summary").click();
+  assert.deepEqual(await page.locator("#lab .chart-table tbody td:nth-child(2)").allTextContents(), ["16", "128"]);
+  // Nobody else has these images, so there is no link that would repeat the run.
+  assert.ok(await row(page, "A").locator("button", { hasText: "Link" }).isDisabled());
+  const zip = await savedZip(page, "A");
+  const report = (await readZip(zip.bytes)).find(({ name }) => name === "report.json");
+  assert.equal(JSON.parse(new TextDecoder().decode(report?.bytes)).data.count, 200);
 });
 
 siteTest(

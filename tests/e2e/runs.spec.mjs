@@ -40,6 +40,28 @@ async function trainBeyond(page, beyond) {
   );
 }
 
+/** Until the browser keeps a snapshot of every share of the run, which happens every few seconds. @param {Page} page */
+async function checkpoint(page) {
+  const kept = () =>
+    page.evaluate(
+      () =>
+        new Promise((resolve) => {
+          indexedDB.open("hidden-gaussian").onsuccess = ({ target }) => {
+            const database = /** @type {IDBOpenDBRequest} */ (target).result;
+            const all = database.transaction("runs").objectStore("runs").getAll();
+            all.onsuccess = () => {
+              database.close();
+              resolve(all.result.every(({ shares }) => shares.every((/** @type {any} */ { snapshot }) => snapshot)));
+            };
+          };
+        }),
+    );
+  for (let i = 0; !(await kept()); i++) {
+    assert.ok(i < 120, "no checkpoint");
+    await page.waitForTimeout(500);
+  }
+}
+
 /** @param {Page} page */
 async function openLab(page) {
   const lab = page.locator("#lab");
@@ -147,8 +169,7 @@ siteTest("cancel answers within 200 ms, and nothing goes on", {}, async (page, {
 siteTest("a run outlives a reload", {}, async (page, { webgpu }) => {
   await train(page, webgpu ? "gpu" : "cpu");
   await trainBeyond(page, 0);
-  // A checkpoint is written every five seconds; a GPU in software takes its time with it.
-  await page.waitForTimeout(webgpu ? 20_000 : 7000);
+  await checkpoint(page);
   const before = await step(page);
   await page.reload();
   await openLab(page);

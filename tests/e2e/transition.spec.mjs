@@ -226,6 +226,7 @@ async function openSmall(page, { sizes, steps }) {
     const report = await response.json();
     report.config.sizes = sizes;
     report.config.train.steps = steps;
+    report.data.count = Math.max(...sizes) + report.data.heldOut;
     await route.fulfill({ response, json: report });
   });
   await page.goto(`${siteUrl}?engine=cpu`);

@@ -1,6 +1,6 @@
 import { mountControls } from "./controls.js";
 import { byId } from "./dom.js";
-import { agreementFigure } from "./figures/agreement.js";
+import { agreementFigure, agreementSource } from "./figures/agreement.js";
 import { alignmentFigure } from "./figures/alignment.js";
 import { denoiseFigure } from "./figures/denoise.js";
 import { emergenceFigure, emergenceSource } from "./figures/emergence.js";
@@ -26,6 +26,16 @@ import { trainingSet } from "./training-set.js";
  * @param {import("./figure.js").Page} page
  */
 export function mountArticle(page) {
+  const bias = biasSource(page.store);
+  const emergence = emergenceSource(page.store);
+  const agreement = agreementSource(page.store);
+  /** Where reports are shown that have a figure of their own. @type {Map<string, {source: import("./reports.js").ReportSource<any>, figure: HTMLElement}>} */
+  const places = new Map([
+    ["gaussian-bias", { source: bias, figure: byId("score-difference") }],
+    ["emergence", { source: emergence, figure: byId("emergence") }],
+    ["strong-generalization", { source: agreement, figure: byId("agreement") }],
+  ]);
+
   mountControls(document, page.store);
   mountTerms(document);
   heroFigure(byId("hero"), page);
@@ -34,25 +44,22 @@ export function mountArticle(page) {
   const lab = labFigure(byId("lab"), page, {
     own: () => training.own,
     show(report) {
-      if (report.experiment === "gaussian-bias") bias.show(report);
-      else if (report.experiment === "emergence") emergence.show(report);
-      else return undefined;
-      return byId(report.experiment === "emergence" ? "emergence" : "score-difference");
+      const place = places.get(report.experiment);
+      place?.source.show(report);
+      return place?.figure;
     },
   });
   const training = trainingSet(byId("training-set"), byId("drop-notice"), page, lab.open);
   trajectoryFigure(byId("trajectory"), page);
   samplesFigure(byId("samples"), page);
   transitionFigure(byId("transition"), page);
-  const bias = biasSource(page.store);
   scoreDifferenceFigure(byId("score-difference"), page, bias);
   pathsFigure(byId("paths"), page, bias);
   alignmentFigure(byId("alignment"), page, bias);
   wienerFigure(byId("wiener"), page);
-  const emergence = emergenceSource(page.store);
   emergenceFigure(byId("emergence"), page, emergence);
   phaseFigure(byId("phase"), page, emergence);
-  agreementFigure(byId("agreement"), page);
+  agreementFigure(byId("agreement"), page, agreement);
   linkedRun(byId("linked-run"), page, lab.start);
   limitsSection(byId("limits-section"), page);
   notesSection(byId("notes-section"), page);

@@ -18,15 +18,19 @@ import { decodeImages } from "../runs.js";
 const COLUMNS = 8;
 const HEIGHT = 280;
 
+/** The recorded run of networks that share no image. @param {import("../store.js").Store} store */
+export const agreementSource = (store) =>
+  /** @type {ReportSource<"strong-generalization">} */ (
+    new ReportSource(store, [], () => "strong-generalization-main-faces")
+  );
+
 /**
  * @param {HTMLElement} root
  * @param {import("../figure.js").Page} page
+ * @param {ReportSource<"strong-generalization">} source
  */
-export function agreementFigure(root, page) {
+export function agreementFigure(root, page, source) {
   const { store, live } = page;
-  const source = /** @type {ReportSource<"strong-generalization">} */ (
-    new ReportSource(store, [], () => "strong-generalization-main-faces")
-  );
   const showSizes = runSlider(element(root, "size"), store, "emergence.agreementN");
   const drawChart = agreementChart(element(root, "agreement-chart"));
 

@@ -199,7 +199,7 @@ export function labFigure(root, page, { own, show }) {
       title.textContent = words.title;
       details.textContent = words.details;
       const { step, total } = entry.progress;
-      const at = total > 0 ? `stopped at ${percent(step / total)}` : "";
+      const at = `stopped at ${total > 0 ? percent(step / total) : "the beginning"}`;
       const { run } = entry;
       state.textContent = run ? `${statusLine(run, false)} ${run.notice ?? ""}` : entry.state === "done" ? "Done" : at;
       outcome.textContent = entry.report ? outcomeOf(entry.report) : "";
