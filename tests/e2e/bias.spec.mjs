@@ -12,7 +12,7 @@ siteTest(
     const fetched = [];
     page.on("request", (request) => fetched.push(new URL(request.url()).pathname.split("/").at(-1) ?? ""));
     const runs = () => fetched.filter((file) => file.startsWith("gaussian-bias"));
-    await open(page);
+    await open(page, "", "hero");
     assert.deepEqual(runs(), []);
     for (const id of ["score-difference", "paths", "alignment"]) await ready(page, id);
     assert.deepEqual(runs(), ["gaussian-bias-main-faces.json"]);
@@ -23,8 +23,7 @@ siteTest(
   "the network that generalizes is near D_G, the one that memorizes near D_M",
   { webgpu: [false] },
   async (page) => {
-    await open(page);
-    await ready(page, "score-difference");
+    await open(page, "", "score-difference");
     const [linear, gaussian, empirical] = await Promise.all(
       ["linear", "gaussian", "empirical"].map((name) => number(page, `bias.many.${name}`)),
     );
@@ -48,8 +47,7 @@ siteTest(
 );
 
 siteTest("four ways scrub together, by slider and by pointer", { webgpu: [false] }, async (page) => {
-  await open(page);
-  await ready(page, "paths");
+  await open(page, "", "paths");
   const rows = page.locator("#paths .strip:not(.sigmas)");
   assert.equal(await rows.count(), 4);
   const steps = await rows.first().locator("canvas").count();
@@ -79,8 +77,7 @@ siteTest("four ways scrub together, by slider and by pointer", { webgpu: [false]
 });
 
 siteTest("singular vectors of D_L are principal axes", { webgpu: [false] }, async (page) => {
-  await open(page);
-  await ready(page, "alignment");
+  await open(page, "", "alignment");
   await page.locator('[data-claim="bias.aligned"][data-verdict="holds"]').waitFor();
   for (const part of ["axes", "weights-linear", "weights-gaussian"]) assert.ok((await contrast(page, part)) > 40, part);
   const matrix = page.locator("#alignment svg rect");
@@ -98,8 +95,7 @@ siteTest(
   "gradient descent arrives at the Wiener filter, and diverges when its steps are too large",
   {},
   async (page) => {
-    await open(page);
-    await ready(page, "wiener");
+    await open(page, "", "wiener");
     assert.equal(await live(page, "wiener.apart"), "less than a billionth");
     await page.locator('[data-claim="wiener.converges"][data-verdict="holds"]').waitFor();
     assert.ok((await contrast(page, "descent-goal")) > 40);
@@ -125,8 +121,7 @@ siteTest(
 );
 
 siteTest("settings of the section stand in the link", { webgpu: [false] }, async (page) => {
-  await open(page, "?bias.model=few&bias.step=2&bias.sigma=3&bias.split=train");
-  await ready(page, "paths");
+  await open(page, "?bias.model=few&bias.step=2&bias.sigma=3&bias.split=train", "paths");
   assert.equal(await live(page, "bias.step"), "2");
   await ready(page, "alignment");
   assert.equal(await live(page, "bias.weights.sigma"), "3");

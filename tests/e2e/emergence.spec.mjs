@@ -2,11 +2,9 @@
 
 import assert from "node:assert/strict";
 import { siteTest } from "./harness.mjs";
-import { contrast, live, number, open, ready, violations } from "./page.mjs";
+import { contrast, live, number, open, ready } from "./page.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
-
-const FIGURES = ["score-difference", "paths", "alignment", "wiener", "emergence", "phase", "agreement"];
 
 /** @param {Page} page @param {string} name @param {string} before */
 const changed = (page, name, before) =>
@@ -16,8 +14,7 @@ const changed = (page, name, before) =>
   );
 
 siteTest("over time a network finds the Gaussian and leaves it again", { webgpu: [false] }, async (page) => {
-  await open(page, "?emergence.n=32");
-  await ready(page, "emergence");
+  await open(page, "?emergence.n=32", "emergence");
   for (const row of ["gaussian", "samples", "nearest"]) assert.ok((await contrast(page, `row-${row}`)) > 40, row);
   await page.locator('[data-claim="emergence.early"][data-verdict="holds"]').waitFor();
   assert.ok((await number(page, "emergence.peak.cosine")) > 0.8);
@@ -33,8 +30,7 @@ siteTest("over time a network finds the Gaussian and leaves it again", { webgpu:
 });
 
 siteTest("the map leads to every width, and its sliders offer what there is", { webgpu: [false] }, async (page) => {
-  await open(page);
-  await ready(page, "emergence");
+  await open(page, "", "emergence");
   const before = await live(page, "emergence.parameters");
   await page.locator('#emergence [data-part="width"] input').press("Home");
   await changed(page, "emergence.parameters", before);
@@ -74,8 +70,7 @@ async function trainTiny(page) {
 
 siteTest("a run trained here to its end is what both figures show", { webgpu: [false] }, async (page) => {
   await trainTiny(page);
-  await open(page, "?engine=cpu");
-  await ready(page, "emergence");
+  await open(page, "?engine=cpu", "emergence");
   const recorded = await live(page, "emergence.parameters");
   await page.locator("#emergence .run-panel button", { hasText: "Train it here" }).click();
   await page.locator('#emergence .run-panel[data-state="done"]').waitFor({ timeout: 60_000 });
@@ -94,8 +89,7 @@ siteTest("a run trained here to its end is what both figures show", { webgpu: [f
 });
 
 siteTest("more images, later copies: the phase diagram and its cells", { webgpu: [false] }, async (page) => {
-  await open(page);
-  await ready(page, "phase");
+  await open(page, "", "phase");
   await page.locator('[data-claim="phase.later"][data-verdict="holds"]').waitFor();
   await page.locator("#phase .chart-table summary").click();
   const rows = await page.locator("#phase .chart-table tbody tr").count();
@@ -115,8 +109,7 @@ siteTest("more images, later copies: the phase diagram and its cells", { webgpu:
 });
 
 siteTest("networks that share no image agree when they have many", { webgpu: [false] }, async (page) => {
-  await open(page);
-  await ready(page, "agreement");
+  await open(page, "", "agreement");
   await page.locator('[data-claim="agreement.together"][data-verdict="holds"]').waitFor();
   await page.locator('[data-claim="agreement.apart"][data-verdict="holds"]').waitFor();
   assert.ok((await number(page, "agreement.many.cosine")) > 0.9);
@@ -137,7 +130,7 @@ siteTest(
     await page.route("**/strong-generalization-main-faces.json", (route) =>
       down ? route.fulfill({ status: 204, body: "" }) : route.continue(),
     );
-    await open(page);
+    await open(page, "", "hero");
     await page.locator("#agreement").scrollIntoViewIfNeeded();
     const problem = page.locator("#agreement .figure-error", { hasText: "Try again" });
     await problem.waitFor();
@@ -147,20 +140,3 @@ siteTest(
     await ready(page, "agreement");
   },
 );
-
-for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
-  for (const width of [390, 1280]) {
-    siteTest(
-      `sections III and IV: axe finds nothing and nothing sticks out, ${colorScheme}, ${width} px`,
-      { webgpu: [false], context: { colorScheme, viewport: { width, height: 844 } } },
-      async (page) => {
-        await open(page);
-        for (const id of FIGURES) await ready(page, id);
-        await page.locator("#phase .chart-table summary").click();
-        assert.deepEqual(await violations(page, FIGURES.map((id) => `section:has(> #${id})`)), []);
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-        assert.ok(wide <= width, `${wide} px wide`);
-      },
-    );
-  }
-}

@@ -29,8 +29,7 @@ for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
     `a figure as SVG stands alone, ${colorScheme}`,
     { webgpu: [false], context: { colorScheme } },
     async (page) => {
-      await open(page);
-      await ready(page, "samples");
+      await open(page, "", "samples");
       const svg = String(await saved(page, "samples", "SVG"));
       // Nothing of the page is needed to show it: neither its variables nor its files.
       assert.doesNotMatch(svg, /var\(|currentColor|url\((?!data:)|class=/);
@@ -56,8 +55,7 @@ for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
 }
 
 siteTest("a figure as PNG has twice the pixels, and its text", { webgpu: [false] }, async (page) => {
-  await open(page);
-  await ready(page, "trajectory");
+  await open(page, "", "trajectory");
   const png = await saved(page, "trajectory", "PNG");
   assert.equal(png.subarray(1, 4).toString(), "PNG");
   const width = await page.locator("#trajectory").evaluate((figure) => figure.getBoundingClientRect().width);
@@ -77,8 +75,7 @@ siteTest("a figure as PNG has twice the pixels, and its text", { webgpu: [false]
 });
 
 siteTest("a figure as CSV and JSON: the numbers of its tables", { webgpu: [false] }, async (page) => {
-  await open(page);
-  await ready(page, "samples");
+  await open(page, "", "samples");
   const csv = String(await saved(page, "samples", "CSV"));
   const [ratios, scores] = csv.split("\r\n\r\n");
   assert.equal(ratios.split("\r\n").length, 1 + 1 + 64);

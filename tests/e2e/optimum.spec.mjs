@@ -133,8 +133,7 @@ siteTest("a device lost while dragging: the page says so and goes on", { webgpu:
 });
 
 siteTest("D_M's path ends at a training image, D_G's does not", {}, async (page) => {
-  await open(page);
-  await ready(page, "trajectory");
+  await open(page, "", "trajectory");
   assert.equal(await live(page, "trajectory.empirical.verdict"), "a copy");
   assert.equal(await live(page, "trajectory.gaussian.verdict"), "a new image");
   const sigmas = await page.locator('[data-part="sigmas"] span').allTextContents();
@@ -150,8 +149,7 @@ siteTest("D_M's path ends at a training image, D_G's does not", {}, async (page)
 });
 
 siteTest("64 samples: copies from D_M, new images from D_G", {}, async (page) => {
-  await open(page);
-  await ready(page, "samples");
+  await open(page, "", "samples");
   assert.ok((await number(page, "samples.empirical.memorized")) >= 98);
   assert.ok((await number(page, "samples.empirical.gl")) <= 0.01);
   assert.ok((await number(page, "samples.gaussian.memorized")) <= 2);

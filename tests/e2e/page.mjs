@@ -14,13 +14,14 @@ const axe = await readFile(
 );
 
 /**
- * Open the page and wait for its first picture.
+ * Open the page and wait for a figure: by default the first one that the engine computes.
  * @param {Page} page
  * @param {string} [search]
+ * @param {string} [figure] its id
  */
-export async function open(page, search = "") {
+export async function open(page, search = "", figure = "denoise") {
   await page.goto(siteUrl + search);
-  await ready(page, "denoise");
+  await ready(page, figure);
 }
 
 /**
@@ -91,18 +92,17 @@ export function contrast(page, part) {
 /**
  * What axe finds wrong with what is on the page now.
  * @param {Page} page
- * @param {string[]} [parts] selectors of what is looked at
  * @returns {Promise<string[]>}
  */
-export async function violations(page, parts = ["html"]) {
+export async function violations(page) {
   await page.evaluate(axe);
-  return page.evaluate(async (include) => {
+  return page.evaluate(async () => {
     // @ts-expect-error: axe was put there just now.
-    const result = await axe.run({ include }, { resultTypes: ["violations"] });
+    const result = await axe.run(document, { resultTypes: ["violations"] });
     return result.violations.map(
       (/** @type {any} */ { id, nodes }) => `${id}: ${nodes.map((/** @type {any} */ n) => n.target).join(" | ")}`,
     );
-  }, parts);
+  });
 }
 
 /**

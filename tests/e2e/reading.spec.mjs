@@ -2,34 +2,55 @@
 
 import assert from "node:assert/strict";
 import { siteTest, siteUrl } from "./harness.mjs";
-import { live, open, ready, violations } from "./page.mjs";
+import { live, open, violations } from "./page.mjs";
 
-for (const width of [390, 768, 1280, 2560]) {
-  siteTest(
-    `nothing sticks out at ${width} px`,
-    { webgpu: [false], context: { viewport: { width, height: 844 } } },
-    async (page) => {
-      await open(page);
-      await ready(page, "samples");
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-      assert.ok(wide <= width, `${wide} px wide`);
-      const cut = await page.evaluate(() =>
-        [...document.querySelectorAll("button, input:not([hidden]), .segments")]
-          .filter((element) => element.checkVisibility())
-          .filter(
-            (element) =>
-              element.getBoundingClientRect().right > innerWidth + 1 || element.getBoundingClientRect().left < -1,
-          )
-          .map((element) => element.outerHTML.slice(0, 80)),
-      );
-      assert.deepEqual(cut, []);
-    },
-  );
+/** @typedef {import("playwright-core").Page} Page */
+
+/**
+ * Read the page to its end, a screen at a time, and wait for what is on it.
+ * @param {Page} page
+ */
+async function readThrough(page) {
+  for (let top = -1, next = 0; next > top; ) {
+    await page.waitForFunction(() =>
+      [...document.querySelectorAll("figure.figure")].every((figure) => {
+        const { top, bottom } = figure.getBoundingClientRect();
+        return bottom < 0 || top > innerHeight || figure.matches("[data-ready]:not([aria-busy='true'])");
+      }),
+    );
+    // What is drawn now is told a frame later.
+    await page.waitForTimeout(100);
+    top = next;
+    next = await page.evaluate(() => {
+      scrollBy(0, innerHeight);
+      return scrollY;
+    });
+  }
+}
+
+/**
+ * Nothing is wider than the screen.
+ * @param {Page} page
+ */
+async function fits(page) {
+  const { wide, width, cut } = await page.evaluate(() => ({
+    wide: document.documentElement.scrollWidth,
+    width: innerWidth,
+    cut: [...document.querySelectorAll("button, input:not([hidden]), .segments")]
+      .filter((element) => element.checkVisibility())
+      .filter((element) => {
+        const { left, right } = element.getBoundingClientRect();
+        return right > innerWidth + 1 || left < -1;
+      })
+      .map((element) => element.outerHTML.slice(0, 80)),
+  }));
+  assert.ok(wide <= width, `${wide} px wide`);
+  assert.deepEqual(cut, []);
 }
 
 for (const width of [390, 1280]) {
   siteTest(
-    `nothing moves when pictures and numbers arrive, ${width} px`,
+    `the whole page at ${width} px: nothing moves as it arrives, nothing sticks out, axe finds nothing in either theme`,
     { webgpu: [false], context: { viewport: { width, height: 844 } } },
     async (page) => {
       await page.addInitScript(() => {
@@ -45,24 +66,29 @@ for (const width of [390, 1280]) {
         await route.continue();
       });
       await page.goto(siteUrl);
-      for (let top = -1, next = 0; next > top; ) {
-        await page.waitForFunction(() =>
-          [...document.querySelectorAll("figure.figure")].every((figure) => {
-            const { top, bottom } = figure.getBoundingClientRect();
-            return bottom < 0 || top > innerHeight || figure.matches("[data-ready]:not([aria-busy='true'])");
-          }),
-        );
-        // What is drawn now is told a frame later.
-        await page.waitForTimeout(100);
-        top = next;
-        next = await page.evaluate(() => {
-          scrollBy({ top: innerHeight, behavior: "instant" });
-          return scrollY;
-        });
-      }
+      await readThrough(page);
       // The sum over the whole page; up to 0.1 in any five seconds is called good.
       const shift = await page.evaluate(() => /** @type {any} */ (globalThis).shift);
       assert.ok(shift < 0.02, `${shift}`);
+
+      await fits(page);
+      await page.locator("#phase .chart-table summary").click();
+      await page.locator("#engine").click();
+      for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
+        await page.emulateMedia({ colorScheme });
+        assert.deepEqual(await violations(page), [], colorScheme);
+      }
+    },
+  );
+}
+
+for (const width of [768, 2560]) {
+  siteTest(
+    `nothing sticks out at ${width} px`,
+    { webgpu: [false], context: { viewport: { width, height: 844 } } },
+    async (page) => {
+      await open(page, "", "samples");
+      await fits(page);
     },
   );
 }
@@ -74,27 +100,11 @@ siteTest("a link to a figure leads to it, however far down it is", { webgpu: [fa
   assert.ok(Math.abs(top) < 50, `${top}`);
 });
 
-for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
-  for (const width of [390, 1280]) {
-    siteTest(
-      `axe finds nothing, ${colorScheme}, ${width} px`,
-      { webgpu: [false], context: { colorScheme, viewport: { width, height: 844 } } },
-      async (page) => {
-        await open(page);
-        await ready(page, "trajectory");
-        await ready(page, "samples");
-        await page.locator("#engine").click();
-        assert.deepEqual(await violations(page), []);
-      },
-    );
-  }
-}
-
 siteTest(
   "the theme follows the system until the reader chooses, and the choice stays",
   { webgpu: [false], context: { colorScheme: "dark" } },
   async (page) => {
-    await open(page);
+    await open(page, "", "hero");
     const brightness = () =>
       page.evaluate(() => Number(getComputedStyle(document.body).backgroundColor.match(/\d+/)?.[0]));
     assert.ok((await brightness()) < 60);
@@ -168,7 +178,7 @@ siteTest("everything can be reached and moved by the keyboard", { webgpu: [false
 });
 
 siteTest("the security policy is strict", { webgpu: [false] }, async (page) => {
-  await open(page);
+  await open(page, "", "hero");
   const policy = (await page.locator('meta[http-equiv="Content-Security-Policy"]').getAttribute("content")) ?? "";
   assert.ok(policy.startsWith("default-src 'none'"));
   assert.ok(!policy.includes("unsafe-inline") && !policy.includes("'unsafe-eval'"));
