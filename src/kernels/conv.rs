@@ -15,10 +15,10 @@ use std::cell::Cell;
 
 use super::matmul::Tile;
 use super::{Call, VIEWS, params};
+use crate::compute::simd::{self, Vectorized, load, mul_add, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::model::Parameters;
-use crate::simd::{self, Vectorized, load, mul_add, store};
 
 /// Taps of a kernel.
 pub const TAPS: usize = 9;

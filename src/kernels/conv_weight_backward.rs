@@ -9,9 +9,9 @@ use std::cell::Cell;
 
 use super::conv::{self, Channels, Conv, TAPS};
 use super::{Call, THREADS, VIEWS, column_sums, params};
+use crate::compute::simd::{self, Vectorized, load, mul_add, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use crate::simd::{self, Vectorized, load, mul_add, store};
 
 params! {
     struct Params {
