@@ -1,6 +1,7 @@
 // The gradient of a convolution's weights and bias: a thread sums ROWS x COLS weights of one tap, or
 // COLS biases, over one part of the batch, in order. ROWS and COLS are 4 or 8, and everything is
 // written out: not every compiler unrolls loops and keeps arrays in registers.
+// WIDE = 4 if channels and views are such that four channels can be loaded and stored at once, else 1.
 
 struct Params {
     batch: u32,
@@ -18,13 +19,36 @@ struct Params {
     bias: u32,
 }
 
+#if WIDE == 1
+alias Value = f32;
+#end
+#if WIDE == 4
+alias Value = vec4f;
+#end
+
 @group(0) @binding(1) var<uniform> p: Params;
-@group(0) @binding(2) var<storage, read> x: array<f32>;
-@group(0) @binding(3) var<storage, read> d_out: array<f32>;
-@group(0) @binding(4) var<storage, read_write> out: array<f32>;
+@group(0) @binding(2) var<storage, read> x: array<Value>;
+@group(0) @binding(3) var<storage, read> d_out: array<Value>;
+@group(0) @binding(4) var<storage, read_write> out: array<Value>;
 
 const LANES = vec4u(0u, 1u, 2u, 3u);
 
+#if WIDE == 4
+fn load_x(at: vec4u) -> vec4f {
+    return x[at.x / 4u];
+}
+
+fn load_d_out(at: vec4u) -> vec4f {
+    return d_out[at.x / 4u];
+}
+
+fn write_row(at: u32, col: u32, sums: vec4f) {
+    if col < p.output_channels {
+        out[(at + col) / 4u] = sums;
+    }
+}
+#end
+#if WIDE == 1
 fn load_x(at: vec4u) -> vec4f {
     return vec4f(x[at.x], x[at.y], x[at.z], x[at.w]);
 }
@@ -33,15 +57,16 @@ fn load_d_out(at: vec4u) -> vec4f {
     return vec4f(d_out[at.x], d_out[at.y], d_out[at.z], d_out[at.w]);
 }
 
-// Every product of an input channel (columns) and an output channel.
-fn outer(x: vec4f, d: vec4f) -> mat4x4f {
-    return mat4x4f(d * x.x, d * x.y, d * x.z, d * x.w);
-}
-
 fn write_row(at: u32, col: u32, sums: vec4f) {
     for (var j = 0u; j < 4u && col + j < p.output_channels; j++) {
         out[at + col + j] = sums[j];
     }
+}
+#end
+
+// Every product of an input channel (columns) and an output channel.
+fn outer(x: vec4f, d: vec4f) -> mat4x4f {
+    return mat4x4f(d * x.x, d * x.y, d * x.z, d * x.w);
 }
 
 fn write_block(at: u32, row: u32, col: u32, sums: mat4x4f) {
@@ -79,10 +104,12 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         if COLS == 8u {
             write_row(part + p.bias, col + 4u, right);
         }
+#if WIDE == 1
         // What lies between weights and bias is no parameter, and has no gradient.
         for (var gap = 9u * m * n; gap < p.bias; gap++) {
             out[part + gap] = 0.0;
         }
+#end
     }
     if tap >= 9u {
         return;

@@ -25,8 +25,8 @@ fn constants(kernel: &Kernel) -> Vec<(&'static str, u32)> {
             "THREADS_Y",
             "DEPTH",
         ],
-        "conv" => &["ADJOINT", "ROWS", "COLS", "STEP", "THREADS_X", "THREADS_Y"],
-        "conv_weight_backward" => &["ROWS", "COLS"],
+        "conv" => &["ADJOINT", "ROWS", "COLS", "STEP", "WIDE", "THREADS_X", "THREADS_Y"],
+        "conv_weight_backward" => &["ROWS", "COLS", "WIDE"],
         "adam" | "square_sums" => &["WIDE"],
         _ => &[],
     };
