@@ -184,30 +184,29 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
                 s1 += left * x1;
                 s2 += left * x2;
                 s3 += left * x3;
-                var right = left;
-                if COLS == 8u {
-                    right = panel(more_cols + w);
-                    t0 += right * x0;
-                    t1 += right * x1;
-                    t2 += right * x2;
-                    t3 += right * x3;
-                }
-                if ROWS == 8u {
-                    let x4 = load(more_images.x + at + c);
-                    let x5 = load(more_images.y + at + c);
-                    let x6 = load(more_images.z + at + c);
-                    let x7 = load(more_images.w + at + c);
-                    s4 += left * x4;
-                    s5 += left * x5;
-                    s6 += left * x6;
-                    s7 += left * x7;
-                    if COLS == 8u {
-                        t4 += right * x4;
-                        t5 += right * x5;
-                        t6 += right * x6;
-                        t7 += right * x7;
-                    }
-                }
+#if COLS == 8
+                let right = panel(more_cols + w);
+                t0 += right * x0;
+                t1 += right * x1;
+                t2 += right * x2;
+                t3 += right * x3;
+#end
+#if ROWS == 8
+                let x4 = load(more_images.x + at + c);
+                let x5 = load(more_images.y + at + c);
+                let x6 = load(more_images.z + at + c);
+                let x7 = load(more_images.w + at + c);
+                s4 += left * x4;
+                s5 += left * x5;
+                s6 += left * x6;
+                s7 += left * x7;
+#if COLS == 8
+                t4 += right * x4;
+                t5 += right * x5;
+                t6 += right * x6;
+                t7 += right * x7;
+#end
+#end
             }
         }
     }

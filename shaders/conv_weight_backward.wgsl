@@ -64,9 +64,24 @@ fn write_row(at: u32, col: u32, sums: vec4f) {
 }
 #end
 
-// Every product of an input channel (columns) and an output channel.
-fn outer(x: vec4f, d: vec4f) -> mat4x4f {
-    return mat4x4f(d * x.x, d * x.y, d * x.z, d * x.w);
+// Four input channels, from `at` on, of four images, which are rows.
+fn rows_of_x(at: vec4u, images: vec4u) -> mat4x4f {
+    return transpose(mat4x4f(
+        load_x(at + images.x),
+        load_x(at + images.y),
+        load_x(at + images.z),
+        load_x(at + images.w),
+    ));
+}
+
+// Four output channels, from `at` on, of four images, which are columns, times `counts`.
+fn columns_of_d_out(at: vec4u, images: vec4u, counts: vec4f) -> mat4x4f {
+    return mat4x4f(
+        load_d_out(at + images.x) * counts.x,
+        load_d_out(at + images.y) * counts.y,
+        load_d_out(at + images.z) * counts.z,
+        load_d_out(at + images.w) * counts.w,
+    );
 }
 
 fn write_block(at: u32, row: u32, col: u32, sums: mat4x4f) {
@@ -121,7 +136,10 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     var top_right = mat4x4f();
     var bottom_left = mat4x4f();
     var bottom_right = mat4x4f();
-    for (var image = first; image < last; image++) {
+    // Four images at a time meet the border at the same taps. Past the last one, none counts.
+    for (var image = first; image < last; image += 4u) {
+        let counts = vec4f(image + LANES < vec4u(last));
+        let images = min(image + LANES, vec4u(last - 1u));
         for (var oy = 0u; oy < p.output_height; oy++) {
             // What lies before the first pixel wraps around to a large number.
             let iy = (p.down * oy + tap / 3u - 1u) / p.up;
@@ -133,23 +151,22 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
                 if ix >= p.input_width {
                     continue;
                 }
-                let x_pixel = image * input_image + (iy * p.input_width + ix) * p.input_stride;
-                let d_pixel = (image * pixels + oy * p.output_width + ox) * p.output_stride;
-                let top = load_x(x_top + x_pixel);
-                let left = load_d_out(d_left + d_pixel);
-                top_left += outer(top, left);
-                var right = left;
-                if COLS == 8u {
-                    right = load_d_out(d_right + d_pixel);
-                    top_right += outer(top, right);
-                }
-                if ROWS == 8u {
-                    let bottom = load_x(x_bottom + x_pixel);
-                    bottom_left += outer(bottom, left);
-                    if COLS == 8u {
-                        bottom_right += outer(bottom, right);
-                    }
-                }
+                let x_pixels = images * input_image + (iy * p.input_width + ix) * p.input_stride;
+                let d_pixels = (images * pixels + oy * p.output_width + ox) * p.output_stride;
+                let top = rows_of_x(x_top, x_pixels);
+                let left = columns_of_d_out(d_left, d_pixels, counts);
+                top_left += left * top;
+#if COLS == 8
+                let right = columns_of_d_out(d_right, d_pixels, counts);
+                top_right += right * top;
+#end
+#if ROWS == 8
+                let bottom = rows_of_x(x_bottom, x_pixels);
+                bottom_left += left * bottom;
+#if COLS == 8
+                bottom_right += right * bottom;
+#end
+#end
             }
         }
     }
