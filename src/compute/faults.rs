@@ -2,16 +2,26 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+#[cfg(target_arch = "wasm32")]
+use std::{
+    future::{Future, pending, poll_fn},
+    pin::pin,
+    task::Poll,
+};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// How long the news of a loss may take after the first error that the loss causes. Milliseconds in
-/// practice; a busy machine takes longer.
-const NEWS: Duration = Duration::from_secs(1);
+/// How long to wait for the news of a loss after the first error that the loss may have caused. The
+/// news takes milliseconds, but a device that compiles or computes tells it only after that.
+const NEWS: Duration = Duration::from_secs(30);
 
-/// How often to look for news.
+/// How long to listen on after the device has answered.
 #[cfg(target_arch = "wasm32")]
-const TICK: Duration = Duration::from_millis(10);
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How often a wait for the device looks whether it is still there.
+#[cfg(target_arch = "wasm32")]
+const WATCH: Duration = Duration::from_millis(250);
 
 /// The first loss and the first fault of a device. They stay, because nothing that ran later can be
 /// trusted.
@@ -52,16 +62,40 @@ impl Faults {
         Err(error)
     }
 
-    /// Fails if the device tells that it is lost.
+    /// Fails if the device tells that it is lost. Browsers end a map that is under way as soon as its
+    /// device is destroyed, but the loss itself is told by the device's own process, in its turn. So
+    /// ask that process something: the answer comes after the news.
     #[cfg(target_arch = "wasm32")]
-    async fn listen(&self, _device: &wgpu::Device) -> Result<()> {
-        let mut waited = Duration::ZERO;
-        while waited < NEWS {
-            crate::web::sleep(TICK).await;
-            self.check()?;
-            waited += TICK;
-        }
+    async fn listen(&self, device: &wgpu::Device) -> Result<()> {
+        let question = device.push_error_scope(wgpu::ErrorFilter::Validation).pop();
+        self.watch(question, NEWS).await?;
+        // Not every browser may keep to that order.
+        self.watch(pending::<()>(), GRACE).await?;
         Ok(())
+    }
+
+    /// Waits for what the device is to bring, as long as the device is there; `None` after `deadline`.
+    #[cfg(target_arch = "wasm32")]
+    pub(super) async fn watch<F: Future>(
+        &self,
+        awaited: F,
+        deadline: Duration,
+    ) -> Result<Option<F::Output>> {
+        let mut awaited = pin!(awaited);
+        let mut waited = Duration::ZERO;
+        while waited < deadline {
+            let mut timer = pin!(crate::web::sleep(WATCH));
+            let next = poll_fn(|context| match awaited.as_mut().poll(context) {
+                Poll::Ready(value) => Poll::Ready(Some(value)),
+                Poll::Pending => timer.as_mut().poll(context).map(|()| None),
+            });
+            if let Some(value) = next.await {
+                return Ok(Some(value));
+            }
+            self.check()?;
+            waited += WATCH;
+        }
+        Ok(None)
     }
 
     /// Fails if the device tells that it is lost.

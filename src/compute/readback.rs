@@ -7,10 +7,6 @@ use futures_channel::oneshot;
 use super::faults::Faults;
 use crate::error::{Error, ErrorKind, Result};
 
-/// How often a wait for a map looks whether the device is still there.
-#[cfg(target_arch = "wasm32")]
-const WATCH: Duration = Duration::from_millis(250);
-
 /// Copies `source` to a mappable buffer, maps it and returns its words.
 pub(super) async fn read(
     device: &wgpu::Device,
@@ -72,28 +68,9 @@ async fn within<T>(
 #[cfg(target_arch = "wasm32")]
 async fn within<T>(
     _device: &wgpu::Device,
-    mut receiver: oneshot::Receiver<T>,
+    receiver: oneshot::Receiver<T>,
     faults: &Faults,
     deadline: Duration,
 ) -> Result<T> {
-    use std::future::{Future, poll_fn};
-    use std::pin::pin;
-    use std::task::Poll;
-
-    let mut waited = Duration::ZERO;
-    while waited < deadline {
-        let mut timer = pin!(crate::web::sleep(WATCH));
-        let answer = poll_fn(|context| {
-            if let Poll::Ready(value) = pin!(&mut receiver).poll(context) {
-                return Poll::Ready(Some(value));
-            }
-            timer.as_mut().poll(context).map(|()| None)
-        });
-        if let Some(value) = answer.await {
-            return value.map_err(|_| dropped());
-        }
-        faults.check()?;
-        waited += WATCH;
-    }
-    Err(timeout())
+    faults.watch(receiver, deadline).await?.ok_or_else(timeout)?.map_err(|_| dropped())
 }

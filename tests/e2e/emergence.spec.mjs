@@ -107,28 +107,6 @@ siteTest(
 );
 
 for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
-  siteTest(
-    `nothing moves when the runs arrive, ${colorScheme}`,
-    { webgpu: [false], context: { colorScheme } },
-    async (page) => {
-      await page.addInitScript(() => {
-        const scope = /** @type {any} */ (globalThis);
-        scope.shift = 0;
-        new PerformanceObserver((list) => {
-          for (const entry of /** @type {any[]} */ (list.getEntries()))
-            if (!entry.hadRecentInput) scope.shift = Math.max(scope.shift, entry.value);
-        }).observe({ type: "layout-shift", buffered: true });
-      });
-      await open(page);
-      for (const id of FIGURES) await ready(page, id);
-      const shift = await page.evaluate(() => /** @type {any} */ (globalThis).shift);
-      // Numbers in the text may still wrap a line; 0.1 is where a shift of the layout begins to disturb.
-      assert.ok(shift < 0.1, `${shift}`);
-    },
-  );
-}
-
-for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
   for (const width of [390, 1280]) {
     siteTest(
       `sections III and IV: axe finds nothing and nothing sticks out, ${colorScheme}, ${width} px`,

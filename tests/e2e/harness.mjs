@@ -57,7 +57,8 @@ export function siteTest(name, { webgpu = [true, false], context: contextOptions
   for (const withWebgpu of webgpu) {
     const kind = withWebgpu ? "with WebGPU" : "without WebGPU";
     test(`${name} (${kind})`, { timeout: 120_000 }, async () => {
-      const context = await (await browser(withWebgpu)).newContext(contextOptions);
+      // Smooth scrolling takes its time, and a test that has gone on meanwhile is led astray.
+      const context = await (await browser(withWebgpu)).newContext({ reducedMotion: "reduce", ...contextOptions });
       try {
         const page = await context.newPage();
         const faults = watch(page);

@@ -27,6 +27,53 @@ for (const width of [390, 768, 1280, 2560]) {
   );
 }
 
+for (const width of [390, 1280]) {
+  siteTest(
+    `nothing moves when pictures and numbers arrive, ${width} px`,
+    { webgpu: [false], context: { viewport: { width, height: 844 } } },
+    async (page) => {
+      await page.addInitScript(() => {
+        const scope = /** @type {any} */ (globalThis);
+        scope.shift = 0;
+        new PerformanceObserver((list) => {
+          for (const entry of list.getEntries()) scope.shift += /** @type {any} */ (entry).value;
+        }).observe({ type: "layout-shift", buffered: true });
+      });
+      // So late that the reader sees the place before the picture.
+      await page.route("**/runs/*.json", async (route) => {
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        await route.continue();
+      });
+      await page.goto(siteUrl);
+      for (let top = -1, next = 0; next > top; ) {
+        await page.waitForFunction(() =>
+          [...document.querySelectorAll("figure.figure")].every((figure) => {
+            const { top, bottom } = figure.getBoundingClientRect();
+            return bottom < 0 || top > innerHeight || figure.matches("[data-ready]:not([aria-busy='true'])");
+          }),
+        );
+        // What is drawn now is told a frame later.
+        await page.waitForTimeout(100);
+        top = next;
+        next = await page.evaluate(() => {
+          scrollBy({ top: innerHeight, behavior: "instant" });
+          return scrollY;
+        });
+      }
+      // The sum over the whole page; up to 0.1 in any five seconds is called good.
+      const shift = await page.evaluate(() => /** @type {any} */ (globalThis).shift);
+      assert.ok(shift < 0.02, `${shift}`);
+    },
+  );
+}
+
+siteTest("a link to a figure leads to it, however far down it is", { webgpu: [false] }, async (page) => {
+  await page.goto(`${siteUrl}#agreement`);
+  await page.locator("#agreement[data-ready]").waitFor();
+  const top = await page.locator("#agreement").evaluate((figure) => figure.getBoundingClientRect().top);
+  assert.ok(Math.abs(top) < 50, `${top}`);
+});
+
 for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
   for (const width of [390, 1280]) {
     siteTest(

@@ -63,6 +63,40 @@ async function train(page, engine, steps = ENDLESS) {
   await page.locator('#lab [data-part="train"]').click();
 }
 
+/** Let the test get at the devices of the workers that are still to come. @param {Page} page */
+async function watchDevices(page) {
+  await page.route(/run-worker.*\.js$/, async (route) => {
+    const response = await route.fetch();
+    const hook = `
+      const { requestDevice } = GPUAdapter.prototype;
+      GPUAdapter.prototype.requestDevice = async function (...options) {
+        return (self.device = await requestDevice.apply(this, options));
+      };\n`;
+    await route.fulfill({ response, body: hook + (await response.text()) });
+  });
+}
+
+/**
+ * Take the device away, as a driver reset would, while it has so many lines to compile: it tells of its loss only after
+ * that, but a readback that is under way fails at once.
+ * @param {Page} page
+ * @param {number} lines
+ */
+async function loseDevice(page, lines) {
+  const [worker] = runWorkers(page);
+  const closed = new Promise((resolve) => worker.on("close", resolve));
+  await worker.evaluate((lines) => {
+    const { device } = /** @type {any} */ (self);
+    const body = Array.from({ length: lines }, (_, i) => `x[${i % 7}] = sin(x[${(i + 1) % 7}]) + ${i}.0;`);
+    const code = `
+      @group(0) @binding(0) var<storage, read_write> x: array<f32>;
+      @compute @workgroup_size(1) fn main() { ${body.join("\n")} }`;
+    device.createComputePipeline({ layout: "auto", compute: { module: device.createShaderModule({ code }) } });
+    device.destroy();
+  }, lines);
+  await closed;
+}
+
 siteTest("a run to its end: the curve of its networks, and a table row that stays", {}, async (page, { webgpu }) => {
   const chart = page.locator("#lab [data-part='lab-chart']");
   await train(page, webgpu ? "gpu" : "cpu", 300);
@@ -134,8 +168,22 @@ siteTest("a crashed worker is replaced, and the run goes on", { webgpu: [false] 
   await workers[0].evaluate(() => void setTimeout(() => reportError(new Error("simulated crash"))));
   await closed;
   await says(page, /simulated crash.*goes on.*in a new worker/);
-  await trainBeyond(page, await step(page));
+  await trainBeyond(page, 0);
   assert.equal(runWorkers(page).length, workers.length);
+  assert.ok(await page.locator('#lab [data-part="lab-error"]').isHidden());
+});
+
+siteTest("a lost device is made anew; lost again, the CPU engine takes over", { webgpu: [true] }, async (page) => {
+  await watchDevices(page);
+  await train(page, "gpu");
+  await trainBeyond(page, 0);
+  await loseDevice(page, 0);
+  await says(page, /was lost.*on a new device/);
+  await trainBeyond(page, 0);
+  await loseDevice(page, 800);
+  await says(page, /was lost.*on the CPU engine/);
+  await trainBeyond(page, 0);
+  await says(page, /· CPU/);
   assert.ok(await page.locator('#lab [data-part="lab-error"]').isHidden());
 });
 

@@ -1,6 +1,7 @@
 // The first picture and Section II: recorded runs, and the same trained here.
 
 import assert from "node:assert/strict";
+import { gzipSync } from "node:zlib";
 import { siteTest, siteUrl } from "./harness.mjs";
 import { choose, live, number, ready } from "./page.mjs";
 
@@ -69,6 +70,37 @@ siteTest(
     assert.ok(Number((await page.locator("html").getAttribute("data-shifted")) ?? 0) < 0.01);
   },
 );
+
+for (const viewport of [
+  { width: 1280, height: 720 },
+  { width: 390, height: 844 },
+]) {
+  siteTest(
+    `the first view takes 600 kB at most and needs no engine, ${viewport.width} px`,
+    { webgpu: [false], context: { viewport } },
+    async (page) => {
+      /** @type {Promise<{file: string, size: number}>[]} */
+      const loading = [];
+      page.context().on("response", (response) => {
+        // As a host sends it that compresses with gzip; fonts are compressed already.
+        const size = response.body().then((body) => Math.min(body.length, gzipSync(body).length));
+        loading.push(size.then((size) => ({ file: new URL(response.url()).pathname, size })));
+      });
+      await page.goto(siteUrl, { waitUntil: "networkidle" });
+      await page.locator("#hero[data-ready]").waitFor();
+      // What would start by itself has started by then.
+      await page.waitForTimeout(1000);
+      const loaded = await Promise.all(loading);
+      assert.ok(loaded.length > 8, `${loaded.length} files`);
+      assert.deepEqual(
+        loaded.filter(({ file }) => /worker|\.wasm$/.test(file)),
+        [],
+      );
+      const total = loaded.reduce((sum, { size }) => sum + size, 0);
+      assert.ok(total <= 600_000, `${total} bytes`);
+    },
+  );
+}
 
 siteTest("the slider goes from copies to the Gaussian's images", { webgpu: [false] }, async (page) => {
   await page.goto(siteUrl);

@@ -16,16 +16,8 @@ import { sentence } from "./format.js";
  * @property {Set<() => void>} figures redraw each figure
  */
 
-/**
- * @template R
- * @typedef {object} Figure
- * @property {readonly Key[]} reads the parameters that its picture depends on
- * @property {(values: Readonly<Values>, lane: Lane) => Promise<R | undefined>} compute
- * @property {(result: R, elapsedMs: number) => void} draw `elapsedMs`: from the wish to the answer
- */
-
 /** How close to the screen a figure starts to work, so that it is ready when it arrives. */
-export const NEAR = "400px";
+const NEAR = "400px";
 
 /** The parameters of {@link setting}. */
 export const SETTING = /** @type {const} */ (["engine", "data", "n"]);
@@ -36,51 +28,105 @@ export function setting({ engine, data, n }) {
 }
 
 /**
- * Let a figure live: it computes when it is near the screen and one of its parameters changed, shows errors in its
- * own place and keeps its last picture meanwhile.
- * @template R
+ * Keep a figure's picture up to date: when it is near the screen and something that the picture depends on changed, it
+ * asks for an answer and draws it. Errors show in its own place, and its last picture stays meanwhile.
+ * @template A
  * @param {HTMLElement} root
  * @param {Page} page
- * @param {Figure<R>} figure
+ * @param {object} figure
+ * @param {readonly Key[]} figure.reads the parameters that its picture depends on
+ * @param {(values: Readonly<Values>) => Promise<A | undefined>} figure.ask undefined: a newer wish took its place
+ * @param {(answer: A, elapsedMs: number) => void} figure.draw `elapsedMs`: from the wish to the answer
+ * @returns {() => void} tells that something else changed
  */
-export function liveFigure(root, page, { reads, compute, draw }) {
-  const lane = page.engine.lane();
+export function keepDrawn(root, page, { reads, ask, draw }) {
   const errors = make("div", { className: "figure-error", role: "alert", hidden: true });
   root.append(errors);
   let near = false;
   let stale = true;
+  let wishes = 0;
   let pending = 0;
+  /** The wish that the figure shows the answer to, or the failure of. */
+  let shown = 0;
 
   const update = async () => {
-    stale = true;
+    stale = !near;
     if (!near) return;
-    stale = false;
+    const wish = ++wishes;
     const start = performance.now();
     pending++;
     root.setAttribute("aria-busy", "true");
     try {
-      const result = await compute(page.store.values, lane);
-      if (result !== undefined) {
+      const answer = await ask(page.store.values);
+      // A newer wish may have been granted first.
+      if (answer !== undefined && wish > shown) {
+        shown = wish;
         errors.hidden = true;
-        draw(result, performance.now() - start);
+        draw(answer, performance.now() - start);
         root.setAttribute("data-ready", "");
       }
     } catch (thrown) {
-      showFailure(errors, toFailure(thrown), update);
+      if (wish >= shown) {
+        shown = wish;
+        showFailure(errors, toFailure(thrown), update);
+      }
     }
     pending--;
     root.setAttribute("aria-busy", String(pending > 0));
   };
 
-  page.figures.add(update);
   page.store.subscribe(reads, update);
-  new IntersectionObserver(
-    ([entry]) => {
-      near = entry.isIntersecting;
-      if (near && stale) void update();
-    },
-    { rootMargin: NEAR },
-  ).observe(root);
+  watchNear(root, (isNear) => {
+    near = isNear;
+    if (near && stale) void update();
+  });
+  return update;
+}
+
+/**
+ * A figure that the engine computes.
+ * @template R
+ * @param {HTMLElement} root
+ * @param {Page} page
+ * @param {object} figure
+ * @param {readonly Key[]} figure.reads
+ * @param {(values: Readonly<Values>, lane: Lane) => Promise<R | undefined>} figure.compute
+ * @param {(result: R, elapsedMs: number) => void} figure.draw
+ */
+export function liveFigure(root, page, { reads, compute, draw }) {
+  const lane = page.engine.lane();
+  page.figures.add(keepDrawn(root, page, { reads, ask: (values) => compute(values, lane), draw }));
+}
+
+/** When the reader first scrolls. @type {Promise<unknown> | undefined} */
+let scrolling;
+
+/**
+ * Watch whether a figure is near the screen. The first view loads nothing for what is below it: until the reader scrolls,
+ * near means on the screen.
+ * @param {HTMLElement} root
+ * @param {(isNear: boolean) => void} tell called when it comes near, and when it leaves
+ */
+function watchNear(root, tell) {
+  /** @param {string} rootMargin */
+  const watch = (rootMargin) => {
+    const observer = new IntersectionObserver((entries) => tell(entries[entries.length - 1].isIntersecting), {
+      rootMargin,
+    });
+    observer.observe(root);
+    return observer;
+  };
+  const first = watch("0px");
+  scrolling ??= new Promise((resolve) => addEventListener("scroll", resolve, { once: true }));
+  void scrolling.then(() => {
+    first.disconnect();
+    watch(NEAR);
+  });
+}
+
+/** Until `root` first comes near the screen. @param {HTMLElement} root @returns {Promise<void>} */
+export function comesNear(root) {
+  return new Promise((resolve) => watchNear(root, (isNear) => isNear && resolve()));
 }
 
 /**

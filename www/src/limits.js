@@ -1,7 +1,7 @@
 /** "What does not reproduce here": its numbers, taken from the recorded runs when the section comes near. */
 import { element, make } from "./dom.js";
 import { toFailure } from "./engine/protocol.js";
-import { NEAR, showFailure } from "./figure.js";
+import { comesNear, showFailure } from "./figure.js";
 import { count, fixed, percent, significant } from "./format.js";
 import { nearestStop } from "./run-slider.js";
 import { loadIndex, loadRun } from "./runs.js";
@@ -50,15 +50,7 @@ export function limitsSection(root, page) {
     root.setAttribute("data-ready", "");
   };
   const attempt = () => void fill().catch((thrown) => showFailure(errors, toFailure(thrown), attempt));
-  const near = new IntersectionObserver(
-    ([entry]) => {
-      if (!entry.isIntersecting) return;
-      near.disconnect();
-      attempt();
-    },
-    { rootMargin: NEAR },
-  );
-  near.observe(root);
+  void comesNear(root).then(attempt);
 }
 
 /**
@@ -146,15 +138,18 @@ function tellOfNetworks(live, main) {
  */
 function tellOfLinear(live, { findings }) {
   const [few, many] = [findings[0], findings[findings.length - 1]];
-  const identity = few.cosineLinearGaussian?.mean ?? NaN;
+  // How well D_L and D_G agree; for the network that memorizes, better than the network and its own D_L do.
+  const identity = [few, many].map(({ cosineLinearGaussian }) => cosineLinearGaussian?.mean ?? NaN);
   live.set({
     "limits.few": count(few.n),
     "limits.many": count(many.n),
-    "limits.identity.few": fixed(identity, 3),
+    "limits.identity.few": fixed(identity[0], 3),
+    "limits.identity.many": fixed(identity[1], 3),
     "limits.linear.few": fixed(few.cosineLinear?.mean ?? NaN),
     "limits.linear.many": fixed(many.cosineLinear?.mean ?? NaN),
   });
-  live.claim("limits.identity", Number.isFinite(identity) ? identity > 0.95 : undefined);
+  const tested = identity.every(Number.isFinite) && few.cosineLinear;
+  live.claim("limits.identity", tested ? identity[1] > 0.95 && identity[0] > tested.mean : undefined);
 }
 
 /**

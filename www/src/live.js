@@ -15,12 +15,16 @@ export class LiveText {
   }
 
   /**
-   * Put values where the text names them.
+   * Put values where the text names them. What stands there before has about their length and is not shown: it keeps the
+   * place, so that the text does not move.
    * @param {Record<string, string>} values
    */
   set(values) {
     for (const [name, text] of Object.entries(values)) {
-      for (const place of this.#root.querySelectorAll(`[data-live="${name}"]`)) place.textContent = text;
+      for (const place of this.#root.querySelectorAll(`[data-live="${name}"]`)) {
+        place.textContent = text;
+        place.setAttribute("data-told", "");
+      }
     }
   }
 

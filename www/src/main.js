@@ -55,3 +55,9 @@ if (problems.length > 0) showNotice(notice, problems);
 
 const { mountArticle } = await import("./article.js");
 mountArticle({ store, engine, runner, live, figures: new Set() });
+
+// The browser went where the link leads before the controls were there, and they take room. On a reload and on the way
+// back it stands where the reader was.
+const [visit] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType("navigation"));
+if (visit?.type === "navigate") document.getElementById(location.hash.slice(1))?.scrollIntoView();
+document.documentElement.setAttribute("data-complete", "");

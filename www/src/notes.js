@@ -1,7 +1,7 @@
 /** The notes: checks on the reader's machine, how the recorded runs were made, and how to cite. */
 import { element, make, part } from "./dom.js";
 import { toFailure } from "./engine/protocol.js";
-import { NEAR, showFailure } from "./figure.js";
+import { comesNear, showFailure } from "./figure.js";
 import { duration, sentence, significant } from "./format.js";
 import { loadIndex } from "./runs.js";
 import { copy } from "./save.js";
@@ -21,15 +21,7 @@ export function notesSection(root, page) {
     cite.textContent = "Copied";
     setTimeout(() => (cite.textContent = "Copy"), DONE_MS);
   });
-  const near = new IntersectionObserver(
-    ([entry]) => {
-      if (!entry.isIntersecting) return;
-      near.disconnect();
-      void recordedRuns(element(root, "recorded-runs"));
-    },
-    { rootMargin: NEAR },
-  );
-  near.observe(root);
+  void comesNear(root).then(() => recordedRuns(element(root, "recorded-runs")));
 }
 
 /**

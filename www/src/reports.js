@@ -1,7 +1,5 @@
 /** Reports on the screen: a recorded run at first, and the reader's own once it has something to show. */
-import { make } from "./dom.js";
-import { toFailure } from "./engine/protocol.js";
-import { NEAR, showFailure } from "./figure.js";
+import { keepDrawn } from "./figure.js";
 import { showReport } from "./figure-tools.js";
 import { duration } from "./format.js";
 import { loadRun } from "./runs.js";
@@ -60,8 +58,7 @@ export class ReportSource {
 }
 
 /**
- * A figure that draws reports: it fetches them when it is near the screen, and draws again when its parameters or the
- * report change. Errors show in its own place.
+ * A figure that draws reports, which are fetched when they are first asked for.
  * @template {ExperimentName} E
  * @param {HTMLElement} root
  * @param {import("./figure.js").Page} page
@@ -72,42 +69,15 @@ export class ReportSource {
  * }} figure
  */
 export function reportFigure(root, page, source, { reads, draw }) {
-  const errors = make("div", { className: "figure-error", role: "alert", hidden: true });
-  root.append(errors);
-  let near = false;
-  let stale = true;
-  let wishes = 0;
-
-  const update = async () => {
-    stale = true;
-    const wish = ++wishes;
-    if (!near) return;
-    stale = false;
-    root.setAttribute("aria-busy", "true");
-    try {
-      const report = await source.report();
-      // A newer wish may have been granted first.
-      if (wish !== wishes) return;
-      errors.hidden = true;
+  const update = keepDrawn(root, page, {
+    reads,
+    ask: () => source.report(),
+    draw(report) {
       draw(report, page.store.values);
       showReport(root, report, source.run);
-      root.setAttribute("data-ready", "");
-    } catch (thrown) {
-      if (wish !== wishes) return;
-      showFailure(errors, toFailure(thrown), update);
-    }
-    root.setAttribute("aria-busy", "false");
-  };
-
-  source.subscribe(update);
-  page.store.subscribe(reads, update);
-  new IntersectionObserver(
-    ([entry]) => {
-      near = entry.isIntersecting;
-      if (near && stale) void update();
     },
-    { rootMargin: NEAR },
-  ).observe(root);
+  });
+  source.subscribe(update);
 }
 
 /**

@@ -148,7 +148,6 @@ export function runPanel(
   const status = make("p", { className: "run-status" });
   const notice = make("p", { className: "run-notice" });
   const errors = make("div", { className: "figure-error", role: "alert", hidden: true });
-  place.classList.add("run-panel");
   place.append(
     make(
       "div",

@@ -274,7 +274,13 @@ test("a lost device is made anew; at the second loss the CPU takes over", async 
   const run = runner.start(OPTIONS);
   /** @type {string[]} */
   const notices = [];
-  run.addEventListener("change", () => run.notice && run.notice !== notices.at(-1) && notices.push(run.notice));
+  run.addEventListener("change", () => {
+    if (!run.notice || run.notice === notices.at(-1)) return;
+    notices.push(run.notice);
+    // Nothing trains until the new device has done a slice.
+    assert.equal(run.state, "preparing");
+    assert.equal(run.progress.stepsPerSecond, null);
+  });
   // A pause takes a snapshot.
   await until(run, ({ progress }) => progress.step > 2);
   run.pause();

@@ -400,6 +400,9 @@ export class Run extends EventTarget {
       } catch (thrown) {
         if (stint !== this.#stint) return;
         hand.client.close();
+        // What was trained since the snapshot is gone.
+        for (const share of hand.shares) share.progress = null;
+        this.#phase = "preparing";
         const failure = toFailure(thrown);
         const engine = this.#recover(failure);
         if (!engine) throw failure;

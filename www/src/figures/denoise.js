@@ -24,7 +24,7 @@ export function denoiseFigure(root, page) {
     empirical: canvas(root, "empirical"),
     gaussian: canvas(root, "gaussian"),
   };
-  const heaviest = Array.from({ length: BARS }, () => ({ canvas: make("canvas"), weight: make("span") }));
+  const heaviest = Array.from({ length: BARS }, () => ({ canvas: make("canvas"), weight: make("span", {}, "\u00a0") }));
   element(root, "heaviest").append(...heaviest.map(({ canvas, weight }) => make("li", {}, canvas, weight)));
   const drawWeights = weightsChart(element(root, "weights"));
   const source = canvas(root, "source");

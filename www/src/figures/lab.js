@@ -4,7 +4,7 @@ import { chart } from "../chart.js";
 import { DENOISERS } from "../denoisers.js";
 import { element, make, NARROW, part } from "../dom.js";
 import { toFailure } from "../engine/protocol.js";
-import { NEAR, showFailure } from "../figure.js";
+import { comesNear, showFailure } from "../figure.js";
 import { showReport } from "../figure-tools.js";
 import { count, fixed, percent, significant } from "../format.js";
 import { inFrames } from "../frames.js";
@@ -247,20 +247,14 @@ export function labFigure(root, page, { own, show }) {
   ]);
   store.subscribe(["lab.measure", "lab.n"], redraw);
 
-  const near = new IntersectionObserver(
-    async ([entry]) => {
-      if (!entry.isIntersecting) return;
-      near.disconnect();
-      store.subscribe(["lab.preset"], () => void showPreset(root, store.values["lab.preset"]));
-      void showPreset(root, store.values["lab.preset"]);
-      const saved = await runner.saved();
-      const strangers = saved.filter(({ id }) => entries.every((known) => known.id !== id));
-      for (const run of strangers.reverse()) add({ ...run, kept: true });
-      root.setAttribute("data-ready", "");
-    },
-    { rootMargin: NEAR },
-  );
-  near.observe(root);
+  void comesNear(root).then(async () => {
+    store.subscribe(["lab.preset"], () => void showPreset(root, store.values["lab.preset"]));
+    void showPreset(root, store.values["lab.preset"]);
+    const saved = await runner.saved();
+    const strangers = saved.filter(({ id }) => entries.every((known) => known.id !== id));
+    for (const run of strangers.reverse()) add({ ...run, kept: true });
+    root.setAttribute("data-ready", "");
+  });
 
   return {
     start,
