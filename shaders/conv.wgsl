@@ -2,6 +2,7 @@
 // a thread computes COLS channels of one pixel of ROWS images, which meet the border at the same taps.
 // ROWS and COLS are 4 or 8, and everything is written out: not every compiler unrolls loops and keeps
 // arrays in registers. STEP source channels are multiplied at a time: 4, or 1 if 4 does not divide them.
+// WIDE = 4 if channels and views are such that four channels can be loaded and stored at once, else 1.
 
 struct Params {
     batch: u32,
@@ -21,11 +22,18 @@ struct Params {
     adjoint: u32,
 }
 
+#if WIDE == 1
+alias Value = f32;
+#end
+#if WIDE == 4
+alias Value = vec4f;
+#end
+
 @group(0) @binding(1) var<uniform> p: Params;
-@group(0) @binding(2) var<storage, read> source: array<f32>;
-@group(0) @binding(3) var<storage, read> parameters: array<f32>;
-@group(0) @binding(4) var<storage, read> addend: array<f32>;
-@group(0) @binding(5) var<storage, read_write> out: array<f32>;
+@group(0) @binding(2) var<storage, read> source: array<Value>;
+@group(0) @binding(3) var<storage, read> parameters: array<Value>;
+@group(0) @binding(4) var<storage, read> addend: array<Value>;
+@group(0) @binding(5) var<storage, read_write> out: array<Value>;
 
 // The source pixel that tap `k` links to pixel `at` of an axis, or one past any axis.
 // What lies before the first pixel wraps around to a large number.
@@ -39,6 +47,45 @@ fn linked(at: u32, k: u32, d: u32) -> u32 {
 
 const LANES = vec4u(0u, 1u, 2u, 3u);
 
+#if WIDE == 4
+fn load(at: u32) -> vec4f {
+    return source[at / 4u];
+}
+
+// The weights of four target channels, whose first ones are at `at`; source channels are columns.
+fn panel(at: vec4u) -> mat4x4f {
+    if ADJOINT == 1u {
+        let rows = at / 4u;
+        return transpose(
+            mat4x4f(parameters[rows.x], parameters[rows.y], parameters[rows.z], parameters[rows.w])
+        );
+    }
+    let first = at.x / 4u;
+    let step = p.target_channels / 4u;
+    return mat4x4f(
+        parameters[first],
+        parameters[first + step],
+        parameters[first + 2u * step],
+        parameters[first + 3u * step],
+    );
+}
+
+fn finish(member: u32, image: u32, pixel: u32, col: u32, sums: vec4f) {
+    if image >= p.batch || col >= p.target_channels {
+        return;
+    }
+    let row = image * p.target_height * p.target_width + pixel;
+    var value = sums;
+    if ADJOINT == 0u {
+        value += parameters[(base(1u, member) + p.bias + col) / 4u];
+    }
+    if p.has_add == 1u {
+        value += addend[(base(2u, member) + row * p.add_stride + col) / 4u];
+    }
+    out[(base(3u, member) + row * p.target_stride + col) / 4u] = value;
+}
+#end
+#if WIDE == 1
 fn load(at: u32) -> vec4f {
     if STEP == 1u {
         return vec4f(source[at], 0.0, 0.0, 0.0);
@@ -50,7 +97,6 @@ fn weights(at: vec4u) -> vec4f {
     return vec4f(parameters[at.x], parameters[at.y], parameters[at.z], parameters[at.w]);
 }
 
-// The weights of four target channels, whose first ones are at `at`; source channels are columns.
 fn panel(at: vec4u) -> mat4x4f {
     let step = select(p.target_channels, 1u, ADJOINT == 1u);
     if STEP == 1u {
@@ -75,6 +121,7 @@ fn finish(member: u32, image: u32, pixel: u32, col: u32, sums: vec4f) {
         out[base(3u, member) + row * p.target_stride + col + j] = value;
     }
 }
+#end
 
 @compute @workgroup_size(THREADS_X, THREADS_Y)
 fn main(@builtin(global_invocation_id) id: vec3u) {
@@ -137,30 +184,29 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
                 s1 += left * x1;
                 s2 += left * x2;
                 s3 += left * x3;
-                var right = left;
-                if COLS == 8u {
-                    right = panel(more_cols + w);
-                    t0 += right * x0;
-                    t1 += right * x1;
-                    t2 += right * x2;
-                    t3 += right * x3;
-                }
-                if ROWS == 8u {
-                    let x4 = load(more_images.x + at + c);
-                    let x5 = load(more_images.y + at + c);
-                    let x6 = load(more_images.z + at + c);
-                    let x7 = load(more_images.w + at + c);
-                    s4 += left * x4;
-                    s5 += left * x5;
-                    s6 += left * x6;
-                    s7 += left * x7;
-                    if COLS == 8u {
-                        t4 += right * x4;
-                        t5 += right * x5;
-                        t6 += right * x6;
-                        t7 += right * x7;
-                    }
-                }
+#if COLS == 8
+                let right = panel(more_cols + w);
+                t0 += right * x0;
+                t1 += right * x1;
+                t2 += right * x2;
+                t3 += right * x3;
+#end
+#if ROWS == 8
+                let x4 = load(more_images.x + at + c);
+                let x5 = load(more_images.y + at + c);
+                let x6 = load(more_images.z + at + c);
+                let x7 = load(more_images.w + at + c);
+                s4 += left * x4;
+                s5 += left * x5;
+                s6 += left * x6;
+                s7 += left * x7;
+#if COLS == 8
+                t4 += right * x4;
+                t5 += right * x5;
+                t6 += right * x6;
+                t7 += right * x7;
+#end
+#end
             }
         }
     }

@@ -1,6 +1,7 @@
 // The gradient of a convolution's weights and bias: a thread sums ROWS x COLS weights of one tap, or
 // COLS biases, over one part of the batch, in order. ROWS and COLS are 4 or 8, and everything is
 // written out: not every compiler unrolls loops and keeps arrays in registers.
+// WIDE = 4 if channels and views are such that four channels can be loaded and stored at once, else 1.
 
 struct Params {
     batch: u32,
@@ -18,13 +19,36 @@ struct Params {
     bias: u32,
 }
 
+#if WIDE == 1
+alias Value = f32;
+#end
+#if WIDE == 4
+alias Value = vec4f;
+#end
+
 @group(0) @binding(1) var<uniform> p: Params;
-@group(0) @binding(2) var<storage, read> x: array<f32>;
-@group(0) @binding(3) var<storage, read> d_out: array<f32>;
-@group(0) @binding(4) var<storage, read_write> out: array<f32>;
+@group(0) @binding(2) var<storage, read> x: array<Value>;
+@group(0) @binding(3) var<storage, read> d_out: array<Value>;
+@group(0) @binding(4) var<storage, read_write> out: array<Value>;
 
 const LANES = vec4u(0u, 1u, 2u, 3u);
 
+#if WIDE == 4
+fn load_x(at: vec4u) -> vec4f {
+    return x[at.x / 4u];
+}
+
+fn load_d_out(at: vec4u) -> vec4f {
+    return d_out[at.x / 4u];
+}
+
+fn write_row(at: u32, col: u32, sums: vec4f) {
+    if col < p.output_channels {
+        out[(at + col) / 4u] = sums;
+    }
+}
+#end
+#if WIDE == 1
 fn load_x(at: vec4u) -> vec4f {
     return vec4f(x[at.x], x[at.y], x[at.z], x[at.w]);
 }
@@ -33,15 +57,31 @@ fn load_d_out(at: vec4u) -> vec4f {
     return vec4f(d_out[at.x], d_out[at.y], d_out[at.z], d_out[at.w]);
 }
 
-// Every product of an input channel (columns) and an output channel.
-fn outer(x: vec4f, d: vec4f) -> mat4x4f {
-    return mat4x4f(d * x.x, d * x.y, d * x.z, d * x.w);
-}
-
 fn write_row(at: u32, col: u32, sums: vec4f) {
     for (var j = 0u; j < 4u && col + j < p.output_channels; j++) {
         out[at + col + j] = sums[j];
     }
+}
+#end
+
+// Four input channels, from `at` on, of four images, which are rows.
+fn rows_of_x(at: vec4u, images: vec4u) -> mat4x4f {
+    return transpose(mat4x4f(
+        load_x(at + images.x),
+        load_x(at + images.y),
+        load_x(at + images.z),
+        load_x(at + images.w),
+    ));
+}
+
+// Four output channels, from `at` on, of four images, which are columns, times `counts`.
+fn columns_of_d_out(at: vec4u, images: vec4u, counts: vec4f) -> mat4x4f {
+    return mat4x4f(
+        load_d_out(at + images.x) * counts.x,
+        load_d_out(at + images.y) * counts.y,
+        load_d_out(at + images.z) * counts.z,
+        load_d_out(at + images.w) * counts.w,
+    );
 }
 
 fn write_block(at: u32, row: u32, col: u32, sums: mat4x4f) {
@@ -79,10 +119,12 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         if COLS == 8u {
             write_row(part + p.bias, col + 4u, right);
         }
+#if WIDE == 1
         // What lies between weights and bias is no parameter, and has no gradient.
         for (var gap = 9u * m * n; gap < p.bias; gap++) {
             out[part + gap] = 0.0;
         }
+#end
     }
     if tap >= 9u {
         return;
@@ -94,7 +136,10 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     var top_right = mat4x4f();
     var bottom_left = mat4x4f();
     var bottom_right = mat4x4f();
-    for (var image = first; image < last; image++) {
+    // Four images at a time meet the border at the same taps. Past the last one, none counts.
+    for (var image = first; image < last; image += 4u) {
+        let counts = vec4f(image + LANES < vec4u(last));
+        let images = min(image + LANES, vec4u(last - 1u));
         for (var oy = 0u; oy < p.output_height; oy++) {
             // What lies before the first pixel wraps around to a large number.
             let iy = (p.down * oy + tap / 3u - 1u) / p.up;
@@ -106,23 +151,22 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
                 if ix >= p.input_width {
                     continue;
                 }
-                let x_pixel = image * input_image + (iy * p.input_width + ix) * p.input_stride;
-                let d_pixel = (image * pixels + oy * p.output_width + ox) * p.output_stride;
-                let top = load_x(x_top + x_pixel);
-                let left = load_d_out(d_left + d_pixel);
-                top_left += outer(top, left);
-                var right = left;
-                if COLS == 8u {
-                    right = load_d_out(d_right + d_pixel);
-                    top_right += outer(top, right);
-                }
-                if ROWS == 8u {
-                    let bottom = load_x(x_bottom + x_pixel);
-                    bottom_left += outer(bottom, left);
-                    if COLS == 8u {
-                        bottom_right += outer(bottom, right);
-                    }
-                }
+                let x_pixels = images * input_image + (iy * p.input_width + ix) * p.input_stride;
+                let d_pixels = (images * pixels + oy * p.output_width + ox) * p.output_stride;
+                let top = rows_of_x(x_top, x_pixels);
+                let left = columns_of_d_out(d_left, d_pixels, counts);
+                top_left += left * top;
+#if COLS == 8
+                let right = columns_of_d_out(d_right, d_pixels, counts);
+                top_right += right * top;
+#end
+#if ROWS == 8
+                let bottom = rows_of_x(x_bottom, x_pixels);
+                bottom_left += left * bottom;
+#if COLS == 8
+                bottom_right += right * bottom;
+#end
+#end
             }
         }
     }

@@ -1,18 +1,31 @@
-// Sum of squares of each chunk of 4096 elements; one workgroup to a chunk.
+// Sum of squares of each chunk of 4096 elements; one workgroup to a chunk, WIDE elements at a time.
 
 struct Params { len: u32 }
 
+#if WIDE == 1
+alias Value = f32;
+fn square(value: f32) -> f32 {
+    return value * value;
+}
+#end
+#if WIDE == 4
+alias Value = vec4f;
+fn square(value: vec4f) -> f32 {
+    return dot(value, value);
+}
+#end
+
 @group(0) @binding(1) var<uniform> p: Params;
-@group(0) @binding(2) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read> x: array<Value>;
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    let end = min(4096u * (group.x + 1u), p.len);
+    let first = base(0u, group.z) / WIDE;
+    let end = min(4096u * (group.x + 1u), p.len) / WIDE;
     var squares = 0.0;
-    for (var j = 4096u * group.x + lane; j < end; j += 64u) {
-        let value = x[base(0u, group.z) + j];
-        squares += value * value;
+    for (var j = 4096u / WIDE * group.x + lane; j < end; j += 64u) {
+        squares += square(x[first + j]);
     }
     let sum = row_sum(squares, lane);
     if lane == 0u {

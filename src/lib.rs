@@ -42,14 +42,12 @@ pub mod data;
 pub mod denoiser;
 pub mod error;
 pub mod experiment;
-mod gemm;
 pub mod kernels;
 pub mod metrics;
 pub mod model;
 pub mod rng;
 pub mod sampler;
 pub mod self_check;
-mod simd;
 pub mod train;
 #[cfg(target_arch = "wasm32")]
 pub mod web;

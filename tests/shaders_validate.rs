@@ -12,14 +12,25 @@ use naga::{AddressSpace, Module, ScalarKind, StorageAccess, TypeInner};
 /// Constants that Rust puts in front of a kernel; any valid choice will do here.
 fn constants(kernel: &Kernel) -> Vec<(&'static str, u32)> {
     let names: &[_] = match kernel.name {
-        "matmul" | "matmul_vec4" | "matmul_workgroup" => {
-            &["LAYOUT", "ROWS", "COLS", "QUADS_X", "QUADS_Y", "THREADS_X", "THREADS_Y", "DEPTH"]
-        }
-        "conv" => &["ADJOINT", "ROWS", "COLS", "STEP", "THREADS_X", "THREADS_Y"],
-        "conv_weight_backward" => &["ROWS", "COLS"],
+        "matmul" | "matmul_vec4" | "matmul_workgroup" => &[
+            "LAYOUT",
+            "KEEP",
+            "BIAS",
+            "SILU",
+            "ROWS",
+            "COLS",
+            "QUADS_X",
+            "QUADS_Y",
+            "THREADS_X",
+            "THREADS_Y",
+            "DEPTH",
+        ],
+        "conv" => &["ADJOINT", "ROWS", "COLS", "STEP", "WIDE", "THREADS_X", "THREADS_Y"],
+        "conv_weight_backward" => &["ROWS", "COLS", "WIDE"],
+        "adam" | "square_sums" => &["WIDE"],
         _ => &[],
     };
-    names.iter().map(|name| (*name, 2)).collect()
+    names.iter().map(|name| (*name, if *name == "WIDE" { 4 } else { 2 })).collect()
 }
 
 fn parse(kernel: &Kernel) -> Module {

@@ -1,6 +1,7 @@
 // Trains the same networks with this crate, jax-js and TensorFlow.js, in turns in one Chromium, and
 // prints steps per second. `cargo xtask bench` builds what it needs and sets the variables:
-// BENCH_PACKAGE, the crate's package; BENCH_SITE, where to build the page; CHROMIUM.
+// BENCH_PACKAGE, the crate's package; BENCH_SITE, where to build the page of the benchmark; CHROMIUM;
+// SITE_URL, the built site.
 //
 // Words after the script's name choose: an engine, a preset.
 
@@ -10,8 +11,8 @@ import { cpus } from "node:os";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { PRESETS, parameterCount } from "./src/presets.js";
 
-const { BENCH_PACKAGE, BENCH_SITE, CHROMIUM } = process.env;
-assert(BENCH_PACKAGE && BENCH_SITE && CHROMIUM, "run this by: cargo xtask bench");
+const { BENCH_PACKAGE, BENCH_SITE, CHROMIUM, SITE_URL } = process.env;
+assert(BENCH_PACKAGE && BENCH_SITE && CHROMIUM && SITE_URL, "run this by: cargo xtask bench");
 
 const require = createRequire(new URL("../../www/package.json", import.meta.url));
 const { build, preview } = await import(pathToFileURL(require.resolve("vite")));
@@ -143,8 +144,36 @@ try {
     const cores = await page.evaluate(() => navigator.hardwareConcurrency);
     console.log(`\nAll ${cores} workers at once, steps/s in sum`);
     for (const preset of chosen(PRESETS)) {
-      console.log(line(["WebAssembly", preset, "", (await together(preset, cores)).toFixed(1)]));
+      const rate = await together(preset, cores);
+      console.log(line(["WebAssembly", preset, "", rate.toFixed(1)]));
+      if (preset === "quick") await sweep(rate);
     }
+  }
+
+  /** Train the page's Figure 1 from click to finished curves, beside the time that the steps alone take at `rate`. */
+  async function sweep(rate) {
+    const site = await browser.newPage();
+    await site.goto(`${SITE_URL}?engine=cpu`);
+    const figure = site.locator("#transition");
+    await figure.scrollIntoViewIfNeeded();
+    const button = figure.getByRole("button", { name: "Train it here", exact: true });
+    await button.scrollIntoViewIfNeeded();
+    const start = performance.now();
+    await button.click();
+    const panel = figure.locator(".run-panel");
+    await figure.locator('.run-panel:is([data-state="done"], [data-state="failed"])').waitFor({ timeout: 3_600_000 });
+    const seconds = (performance.now() - start) / 1000;
+    const { config } = await (await fetch(`${SITE_URL}runs/transition-quick-faces.json`)).json();
+    const alone = (config.sizes.length * config.seeds.length * config.train.steps) / rate;
+    console.log(`\nThe page's quick sweep of Figure 1, from click to curves (${await panel.getAttribute("data-state")})`);
+    console.log(`${seconds.toFixed(1)} s, ${(seconds / alone).toFixed(2)} × the ${alone.toFixed(1)} s of its steps at this rate`);
+    for (const part of ["gl", "memorized", "linearity"]) {
+      const chart = figure.locator(`[data-part="${part}"]`);
+      const cells = (row) => row.locator("th, td").allInnerTexts();
+      await chart.locator("summary").click();
+      for (const row of await chart.locator("tr").all()) console.log((await cells(row)).join("\t"));
+    }
+    await site.close();
   }
 
   /** Steps per second of `count` workers that train `preset` at the same time, in sum. */

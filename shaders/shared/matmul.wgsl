@@ -21,14 +21,23 @@ fn b_index(k: u32, col: u32) -> u32 {
     return select(k * p.n + col, col * p.k + k, LAYOUT == 1u);
 }
 
-// Turns sums into results, unless they lie past the rim. Every tile repeats this for each of its
-// outputs, so it selects where it could branch: that compiles in a fraction of the time.
+// Turns sums into results, unless they lie past the rim. What it need not load it does not mention:
+// where k is small, most of the time goes into this.
 fn finish(row: u32, col: u32, member: u32, sum: Value) {
     let at = (base(4u, member) + row * p.n + col) / WIDE;
-    let scale = select(1.0, rescale[base(3u, member) + 4u * row + 2u], p.keep == 2u);
-    var value = sum + select(Value(), c[at] * scale, p.keep != 0u);
-    value += select(Value(), bias[(base(2u, member) + col) / WIDE], p.has_bias == 1u);
-    value = select(value, value / (1.0 + exp(-value)), p.silu == 1u);
+    var value = sum;
+#if KEEP == 1
+    value += c[at];
+#end
+#if KEEP == 2
+    value += c[at] * rescale[base(3u, member) + 4u * row + 2u];
+#end
+#if BIAS == 1
+    value += bias[(base(2u, member) + col) / WIDE];
+#end
+#if SILU == 1
+    value /= 1.0 + exp(-value);
+#end
     if row < p.m && col < p.n {
         c[at] = value;
     }

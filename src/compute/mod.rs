@@ -3,9 +3,11 @@
 pub(crate) mod breath;
 mod cpu;
 mod faults;
+pub(crate) mod gemm;
 mod gpu;
 mod program;
 mod readback;
+pub(crate) mod simd;
 mod template;
 mod tune;
 

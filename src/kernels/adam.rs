@@ -2,7 +2,7 @@
 //! [`pace`](super::pace) of the step.
 
 use super::pace::PACE;
-use super::{Call, VIEWS, cover, params};
+use super::{Call, VIEWS, cover, params, wide};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -48,7 +48,9 @@ pub fn record(
         (variance, len),
         (average, len),
     ];
-    program.stage(&KERNEL, &[], &params, &bindings, cover(len))
+    let arrays = [gradients, weights, momentum, variance, average];
+    let wide = wide(len, &arrays, program.members());
+    program.stage(&KERNEL, &[("WIDE", wide as u32)], &params, &bindings, cover(len / wide))
 }
 
 fn cpu(call: &mut Call<'_>) {

@@ -14,11 +14,11 @@
 use std::cell::Cell;
 
 use super::matmul::Tile;
-use super::{Call, VIEWS, params};
+use super::{Call, VIEWS, aligned, params};
+use crate::compute::simd::{self, Vectorized, load, mul_add, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::model::Parameters;
-use crate::simd::{self, Vectorized, load, mul_add, store};
 
 /// Taps of a kernel.
 pub const TAPS: usize = 9;
@@ -55,6 +55,11 @@ impl Channels {
     #[must_use]
     pub const fn from(self, first: usize) -> Self {
         Self { view: self.view.at(first), ..self }
+    }
+
+    /// Whether four channels can be loaded at once, for each of `members`.
+    pub(super) fn aligned(self, members: usize) -> bool {
+        self.stride.is_multiple_of(4) && aligned(self.view, members)
     }
 
     /// The binding that covers `channels` of `pixels`.
@@ -184,6 +189,10 @@ impl Conv {
         };
         let tile = register_tile(program);
         let step = if source_channels.is_multiple_of(4) { 4 } else { 1 };
+        let members = program.members();
+        let wide = self.channels.iter().all(|count| count.is_multiple_of(4))
+            && aligned(parameters, members)
+            && [Some(source), add, Some(target)].iter().flatten().all(|c| c.aligned(members));
         let pixels = target_size[0] * target_size[1];
         let bindings = [
             source.bind(self.batch * source_size[0] * source_size[1], source_channels),
@@ -200,6 +209,7 @@ impl Conv {
                 ("ROWS", tile.rows),
                 ("COLS", tile.cols),
                 ("STEP", step),
+                ("WIDE", if wide { 4 } else { 1 }),
                 ("THREADS_X", tile.threads_x),
                 ("THREADS_Y", tile.threads_y),
             ],

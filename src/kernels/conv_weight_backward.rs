@@ -8,10 +8,10 @@
 use std::cell::Cell;
 
 use super::conv::{self, Channels, Conv, TAPS};
-use super::{Call, THREADS, VIEWS, column_sums, params};
+use super::{Call, THREADS, VIEWS, aligned, column_sums, params};
+use crate::compute::simd::{self, Vectorized, load, mul_add, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use crate::simd::{self, Vectorized, load, mul_add, store};
 
 params! {
     struct Params {
@@ -83,16 +83,22 @@ pub fn record(
         bias: conv.bias() as u32,
     };
     let parameters = conv.parameters();
+    let sums = if parts > 1 { scratch } else { out };
     let bindings = [
         x.bind(conv.input_pixels(), input_channels),
         d_out.bind(conv.output_pixels(), output_channels),
-        (if parts > 1 { scratch } else { out }, parts * parameters),
+        (sums, parts * parameters),
     ];
+    let members = program.members();
+    let wide = conv.channels.iter().all(|count| count.is_multiple_of(4))
+        && aligned(sums, members)
+        && [x, d_out].iter().all(|channels| channels.aligned(members));
     let tile = conv::register_tile(program);
     let columns = output_channels.div_ceil(tile.cols as usize);
     let rows = input_channels.div_ceil(tile.rows as usize);
     let workgroups = [(columns * (TAPS * rows + 1)).div_ceil(THREADS), parts];
-    let constants = [("ROWS", tile.rows), ("COLS", tile.cols)];
+    let wide = if wide { 4 } else { 1 };
+    let constants = [("ROWS", tile.rows), ("COLS", tile.cols), ("WIDE", wide)];
     program.stage(&KERNEL, &constants, &params, &bindings, workgroups)?;
     if parts > 1 {
         column_sums::record(program, scratch, out, [parts, parameters], 1.0)?;

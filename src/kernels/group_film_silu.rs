@@ -7,10 +7,10 @@
 use super::group_moments::Groups;
 use super::matmul::silu;
 use super::{ACTIVATION, Call, VIEWS, cover, params};
+use crate::compute::simd::{self, Vectorized, load, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::model::Film;
-use crate::simd::{self, Vectorized, load, store};
 
 params! {
     struct Params {

@@ -2,9 +2,9 @@
 //! normalization (Wu & He 2018) shifts and scales by.
 
 use super::{Call, VIEWS, cover, params};
+use crate::compute::simd::{self, Vectorized, load};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use crate::simd::{self, Vectorized, load};
 
 /// Added to the variance, so that a flat image stays flat.
 const EPSILON: f32 = 1e-5;

@@ -9,9 +9,9 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{Call, VIEWS, matmul_vec4, matmul_workgroup, params};
+use crate::compute::gemm::{Operand, gemm};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use crate::gemm::{Operand, gemm};
 
 /// Which operand is stored transposed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,7 +214,10 @@ impl Matmul {
         program.stage(
             kernel,
             &[
-                ("LAYOUT", self.layout as u32),
+                ("LAYOUT", params.stored),
+                ("KEEP", params.keep),
+                ("BIAS", params.has_bias),
+                ("SILU", params.silu),
                 ("ROWS", tile.rows),
                 ("COLS", tile.cols),
                 ("QUADS_Y", tile.rows / 4),

@@ -1,8 +1,8 @@
 //! The variant of [`matmul`](super::matmul) for operands that can be loaded four numbers at a time.
 
-use super::VIEWS;
 use super::matmul::{Layout, Matmul, SHARED, Tile, variant};
-use crate::compute::{Kernel, View};
+use super::{VIEWS, aligned};
+use crate::compute::Kernel;
 
 /// See the module.
 pub static KERNEL: Kernel =
@@ -11,9 +11,6 @@ pub static KERNEL: Kernel =
 /// Whether the tile is made of blocks of four by four, and every row that is loaded or stored begins
 /// at a multiple of four, for each member.
 pub(super) fn fits(matmul: &Matmul, tile: Tile, members: usize) -> bool {
-    let aligned = |view: View| {
-        view.offset.is_multiple_of(4) && (members == 1 || view.buffer.len().is_multiple_of(4))
-    };
     tile.rows.is_multiple_of(4)
         && tile.cols.is_multiple_of(4)
         && matmul.n.is_multiple_of(4)
@@ -22,5 +19,5 @@ pub(super) fn fits(matmul: &Matmul, tile: Tile, members: usize) -> bool {
         && [Some(matmul.a), Some(matmul.b), Some(matmul.c), matmul.bias]
             .into_iter()
             .flatten()
-            .all(aligned)
+            .all(|view| aligned(view, members))
 }

@@ -85,6 +85,18 @@ pub const fn cover(elements: usize) -> [usize; 2] {
     [elements.div_ceil(THREADS), 1]
 }
 
+/// Whether every member's part of the view begins at a multiple of four elements, so that they can be
+/// loaded four at a time.
+fn aligned(view: View, members: usize) -> bool {
+    view.offset.is_multiple_of(4) && (members == 1 || view.buffer.len().is_multiple_of(4))
+}
+
+/// How many of `len` elements of each view a thread takes at once: the constant `WIDE` of a shader.
+fn wide(len: usize, views: &[View], members: usize) -> usize {
+    let fours = len.is_multiple_of(4) && views.iter().all(|&view| aligned(view, members));
+    if fours { 4 } else { 1 }
+}
+
 /// WGSL that every kernel begins with.
 pub const VIEWS: &str = include_str!("../../shaders/shared/views.wgsl");
 /// WGSL of the random numbers.

@@ -1,7 +1,7 @@
 //! The sum of squares of each chunk of a long vector: the first half of a norm. A second stage adds
 //! the chunks, so that no reduction depends on the order in which threads finish.
 
-use super::{Call, ROW_SUM, VIEWS, dot, params};
+use super::{Call, ROW_SUM, VIEWS, dot, params, wide};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -30,7 +30,8 @@ pub const fn chunks(len: usize) -> usize {
 /// Records the sums of squares of the chunks of `x`.
 pub fn record(program: &mut Program, x: View, out: View, len: usize) -> Result<()> {
     let params = Params { len: len as u32 };
-    program.stage(&KERNEL, &[], &params, &[(x, len), (out, chunks(len))], [chunks(len), 1])
+    let wide = [("WIDE", wide(len, &[x], program.members()) as u32)];
+    program.stage(&KERNEL, &wide, &params, &[(x, len), (out, chunks(len))], [chunks(len), 1])
 }
 
 fn cpu(call: &mut Call<'_>) {

@@ -18,10 +18,34 @@ const SIDES: [usize; 4] = [1, 2, 5, 8];
 const CHANNELS: [usize; 4] = [1, 3, 7, 16];
 const BATCHES: [usize; 3] = [1, 3, 65];
 
-/// Channels that other channels surround: two before, one behind.
-fn inner(view: View, channels: usize) -> Channels {
-    Channels { view: view.at(2), stride: channels + 3 }
+/// All passes of a convolution whose channels lie between other channels: some before, some behind.
+async fn compare_convolution(
+    gpu: &Engine,
+    failures: &mut Failures,
+    conv: Conv,
+    around: [usize; 2],
+) {
+    let [before, behind] = around;
+    let [inputs, outputs] = conv.channels.map(|channels| before + channels + behind);
+    let inner = |view: View, stride| Channels { view: view.at(before), stride };
+    let pixels = |[height, width]: [usize; 2]| conv.batch * height * width;
+    let (x, y) = (pixels(conv.size) * inputs, pixels(conv.output_size()) * outputs);
+    let parameters = conv.parameters();
+    let lens = [x, parameters, y, y, x, y, x, parameters];
+    let data = lens.map(|len| random(len as u32, 2 * len));
+    let record = |p: &mut Program, v: &[View]| {
+        let [x, d_add, d_x] = [v[0], v[4], v[6]].map(|view| inner(view, inputs));
+        let [add, d_out, out] = [v[2], v[3], v[5]].map(|view| inner(view, outputs));
+        conv.record(p, x, v[1], Some(add), out)?;
+        conv.record_backward_input(p, d_out, v[1], Some(d_add), d_x)?;
+        let parts = conv_weight_backward::scratch(p, &conv);
+        let parts = p.buffer("parts", parts)?;
+        conv_weight_backward::record(p, &conv, x, d_out, parts.into(), v[7])
+    };
+    failures.compare(format!("{conv:?}"), gpu, 2, &data, &lens, record).await;
 }
+
+const SCALES: [Scale; 3] = [Scale::Same, Scale::Half, Scale::Double];
 
 pub async fn convolutions_on_odd_shapes(gpu: &Engine) {
     let mut failures = Failures::default();
@@ -30,27 +54,22 @@ pub async fn convolutions_on_odd_shapes(gpu: &Engine) {
     });
     for (i, j, size) in shapes {
         for (k, batch) in BATCHES.into_iter().enumerate() {
-            for (l, scale) in [Scale::Same, Scale::Half, Scale::Double].into_iter().enumerate() {
+            for (l, scale) in SCALES.into_iter().enumerate() {
                 let channels = [CHANNELS[(i + k) % 4], CHANNELS[(j + l) % 4]];
                 let conv = Conv { batch, size, channels, scale };
-                let [inputs, outputs] = channels;
-                let pixels = |[height, width]: [usize; 2]| batch * height * width;
-                let x = pixels(size) * (inputs + 3);
-                let y = pixels(conv.output_size()) * (outputs + 3);
-                let parameters = conv.parameters();
-                let lens = [x, parameters, y, y, x, y, x, parameters];
-                let data = lens.map(|len| random(len as u32, 2 * len));
-                let record = |p: &mut Program, v: &[View]| {
-                    let [x, d_add, d_x] = [v[0], v[4], v[6]].map(|view| inner(view, inputs));
-                    let [add, d_out, out] = [v[2], v[3], v[5]].map(|view| inner(view, outputs));
-                    conv.record(p, x, v[1], Some(add), out)?;
-                    conv.record_backward_input(p, d_out, v[1], Some(d_add), d_x)?;
-                    let parts = conv_weight_backward::scratch(p, &conv);
-                    let parts = p.buffer("parts", parts)?;
-                    conv_weight_backward::record(p, &conv, x, d_out, parts.into(), v[7])
-                };
-                failures.compare(format!("{conv:?}"), gpu, 2, &data, &lens, record).await;
+                compare_convolution(gpu, &mut failures, conv, [2, 1]).await;
             }
+        }
+    }
+}
+
+/// Four channels are loaded at once there.
+pub async fn convolutions_on_multiples_of_four(gpu: &Engine) {
+    let mut failures = Failures::default();
+    for (i, scale) in SCALES.into_iter().enumerate() {
+        for (j, channels) in [[4, 12], [16, 4], [12, 20]].into_iter().enumerate() {
+            let conv = Conv { batch: BATCHES[(i + j) % 3], size: [5, 3], channels, scale };
+            compare_convolution(gpu, &mut failures, conv, [4, 8]).await;
         }
     }
 }

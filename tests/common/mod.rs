@@ -140,7 +140,8 @@ macro_rules! tests_of {
     };
     (conv_stages, $run:ident, $engine:expr) => {
         $run! { $engine, conv_stages:
-        convolutions_on_odd_shapes, image_stages_on_odd_shapes, unet_passes_on_odd_shapes }
+        convolutions_on_odd_shapes, convolutions_on_multiples_of_four,
+        image_stages_on_odd_shapes, unet_passes_on_odd_shapes }
     };
     (training, $run:ident, $engine:expr) => {
         $run! { $engine, training:

@@ -87,7 +87,7 @@ pub async fn the_optimizer_on_odd_lengths(gpu: &Engine) {
         blow_up: 50.0,
         ema_limit: 0.99,
     };
-    for len in [1, 63, 4095, 4097, 100_001] {
+    for len in [1, 4, 63, 252, 4095, 4097, 4100, 100_001] {
         let chunks = square_sums::chunks(len);
         for step in [0, 7, 500, 999, 5000] {
             let mut clock = [0; TRAINING_CLOCK];

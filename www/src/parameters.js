@@ -27,6 +27,7 @@
  *   "transition.n": number,
  *   "transition.sigma": number,
  *   "transition.seed": number,
+ *   "bias.run": "main" | "faithful",
  *   "bias.split": Split,
  *   "bias.model": "few" | "many",
  *   "bias.sample": number,
@@ -249,6 +250,16 @@ export const parameters = {
     scale: "log",
   }),
   "transition.seed": seed("Seed", "Seed of the networks that are trained here.", 1),
+  "bias.run": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Network",
+    help: "Which recorded run the figures of this section show.",
+    default: "main",
+    options: [
+      { value: "main", label: "MLP, 12 × 12" },
+      { value: "faithful", label: "U-Net, 16 × 16" },
+    ],
+  }),
   "bias.split": /** @type {Choice} */ ({
     type: "choice",
     label: "Noise added to",

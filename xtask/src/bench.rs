@@ -14,6 +14,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{
     process::{cargo, command, root, run, target_dir, which},
+    serve,
     site::{self, WASM_TARGET},
     tools::{self, Package},
 };
@@ -103,8 +104,8 @@ impl Rates {
 /// Ours, jax-js and TensorFlow.js in one Chromium.
 fn in_chromium() -> Result<()> {
     tools::install(&[Package::Chromium])?;
-    // The page's packages bring the bundler and what drives the browser.
-    site::prepare()?;
+    // Its packages bring the bundler and what drives the browser.
+    site::build()?;
     run(&mut cargo(["build", "--profile", "wasm", "--example", "bench", "--target", WASM_TARGET]))?;
     let target = target_dir()?;
     let compiled = target.join(WASM_TARGET).join("wasm/examples/bench.wasm");
@@ -112,6 +113,7 @@ fn in_chromium() -> Result<()> {
     site::make_package(&compiled, &package.join("bench_bg.wasm"))?;
     println!();
     run(command("node", [peers().join("run.mjs")])
+        .env("SITE_URL", serve::serve_in_background("/")?)
         .env("BENCH_PACKAGE", &package)
         .env("BENCH_SITE", target.join("bench/site"))
         .env("CHROMIUM", tools::chromium()?))

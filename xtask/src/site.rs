@@ -82,13 +82,6 @@ fn add_target() -> Result<()> {
         .context("this Rust has no wasm32 target; install Rust by rustup")
 }
 
-/// Brings up to date what a JavaScript package is made with.
-pub(crate) fn prepare() -> Result<()> {
-    add_target()?;
-    compile_bindgen()?;
-    npm_install()
-}
-
 fn compiled_wasm() -> Result<PathBuf> {
     Ok(target_dir()?.join(WASM_TARGET).join("wasm/hidden_gaussian.wasm"))
 }

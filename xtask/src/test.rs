@@ -78,6 +78,9 @@ pub(crate) fn test(only: &[String]) -> Result<ExitCode> {
     let parts: Vec<_> =
         PARTS.iter().filter(|part| named(part) || site && part.name == "build").collect();
 
+    if parts.iter().any(|part| part.name == "web") {
+        tools::compile_wasm_tools_early();
+    }
     let needs: Vec<_> = parts.iter().flat_map(|part| part.needs).copied().collect();
     if let Err(error) = tools::install(&needs) {
         println!("{error:#}");

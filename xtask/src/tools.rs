@@ -1,6 +1,6 @@
 //! What the tests need besides Rust and Node: found, or installed where that is allowed.
 
-use std::{env, fs, path::PathBuf, process::Command, time::Instant};
+use std::{env, fs, path::PathBuf, process::Command, sync::Mutex, thread, time::Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -98,18 +98,30 @@ fn apt_get() -> Option<impl Fn() -> Command> {
 }
 
 /// `PATH` with wasm-pack and wasm-bindgen's test runner in front.
-///
-/// They are compiled once for a user, in the fastest way: they run for seconds only.
 pub(crate) fn path_with_wasm_tools() -> Result<std::ffi::OsString> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    Ok(env::join_paths(wasm_tools()?.into_iter().chain(env::split_paths(&path)))?)
+}
+
+/// Begins to compile what [`path_with_wasm_tools`] will wait for: other work leaves a core idle now
+/// and then.
+pub(crate) fn compile_wasm_tools_early() {
+    // What goes wrong here goes wrong again, and is told, when the tools are asked for.
+    thread::spawn(wasm_tools);
+}
+
+/// The `bin` folders of the tools, which are compiled once for a user, in the fastest way: they run
+/// for seconds only.
+fn wasm_tools() -> Result<[PathBuf; 2]> {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock();
     let bindgen = wasm_bindgen_version()?;
     // The lock file of wasm-bindgen-cli is ahead of some registries' mirrors; wasm-pack's is not.
     // The runner talks to a local driver only, so it can do without TLS.
-    let folders = [
+    Ok([
         cargo_install("wasm-pack", WASM_PACK, &["--locked"])?,
         cargo_install("wasm-bindgen-cli", &bindgen, &["--no-default-features"])?,
-    ];
-    let path = env::var_os("PATH").unwrap_or_default();
-    Ok(env::join_paths(folders.into_iter().chain(env::split_paths(&path)))?)
+    ])
 }
 
 /// The `bin` folder of a crate in the user's cache, compiled if it is not there yet.
@@ -121,7 +133,7 @@ fn cargo_install(name: &str, version: &str, flags: &[&str]) -> Result<PathBuf> {
     }
     println!("Compiling {name} {version} into {} (about 2 minutes, once)", home.display());
     let start = Instant::now();
-    run(cargo(["install", name, "--version", version, "--quiet", "--root"])
+    run(yielding(&cargo(["install", name, "--version", version, "--quiet", "--root"]))
         .arg(&home)
         .arg("--target-dir")
         .arg(target_dir()?.join("tools"))
@@ -131,6 +143,15 @@ fn cargo_install(name: &str, version: &str, flags: &[&str]) -> Result<PathBuf> {
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"))?;
     println!("      done in {}", human(start.elapsed()));
     Ok(home.join("bin"))
+}
+
+/// The same program, at low priority where the system has `nice`.
+fn yielding(program: &Command) -> Command {
+    let words = [program.get_program()].into_iter().chain(program.get_args());
+    match which(&["nice"]) {
+        Some(nice) => command(nice, words),
+        None => command(program.get_program(), program.get_args()),
+    }
 }
 
 fn cache_folder() -> Result<PathBuf> {

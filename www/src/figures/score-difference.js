@@ -55,7 +55,7 @@ export function scoreDifferenceFigure(root, page, source) {
     },
   });
 
-  runPanel(element(root, "run"), page, {
+  const panel = runPanel(element(root, "run"), page, {
     experiment: "gaussian-bias",
     seed: "bias.seed",
     settings: () => ({ preset: "quick", data: QUICK_FACES }),
@@ -70,6 +70,8 @@ export function scoreDifferenceFigure(root, page, source) {
       );
     },
   });
+  // A recorded run that the reader asks for takes the place of the live one.
+  page.store.subscribe(["bias.run"], panel.reset);
 
   /** @param {BiasReport} report @param {[Bias, Bias]} models */
   function tell(report, [few, many]) {
@@ -118,10 +120,10 @@ export function scoreDifferenceFigure(root, page, source) {
   }
 }
 
-/** The recorded run of this section's figures. @param {import("../store.js").Store} store */
+/** The recorded runs of this section's figures. @param {import("../store.js").Store} store */
 export const biasSource = (store) =>
   /** @type {ReportSource<"gaussian-bias">} */ (
-    new ReportSource(store, [], () => "gaussian-bias-main-faces")
+    new ReportSource(store, ["bias.run"], (values) => `gaussian-bias-${values["bias.run"]}-faces`)
   );
 
 /** Between the network and one of the others. @param {Bias} model @param {Other} name */

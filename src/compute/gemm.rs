@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use crate::simd::{self, Vectorized, load, mul_add, store};
+use super::simd::{self, Vectorized, load, mul_add, store};
 
 /// Rows of a register tile; its columns are two vectors. Eight sums keep both multipliers of a
 /// current processor busy and leave WebAssembly's 16 registers room for the operands.
