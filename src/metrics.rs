@@ -86,8 +86,10 @@ impl Comparison {
     }
 }
 
+/// 0 where both vanish. What is not a number stays none: a broken network is not close to anything.
 fn ratio(numerator: f64, denominator: f64) -> f64 {
-    if denominator > 0.0 { numerator / denominator } else { 0.0 }
+    let vanishes = denominator == 0.0 && !numerator.is_nan();
+    if vanishes { 0.0 } else { numerator / denominator }
 }
 
 /// How close samples come to the training set.
@@ -107,8 +109,10 @@ impl Closeness {
     #[must_use]
     pub fn of(first: &[Comparison], second: &[Comparison]) -> Self {
         let gl = |square: i32| first.iter().map(move |c| ratio(c.distance, c.norm_a.powi(square)));
-        let copied =
-            |(a, b): (&Comparison, &Comparison)| f64::from(u8::from(3.0 * a.distance < b.distance));
+        let copied = |(a, b): (&Comparison, &Comparison)| match 3.0 * a.distance < b.distance {
+            _ if a.distance.is_nan() || b.distance.is_nan() => f64::NAN,
+            copied => f64::from(u8::from(copied)),
+        };
         Self {
             gl: Estimate::of(gl(1)),
             gl_squared: Estimate::of(gl(2)),
@@ -416,5 +420,45 @@ impl LinearityProbe {
                 corrected_nmse: corrected_nmse[m],
             })
             .collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A network whose samples are not numbers is neither a copier nor orthogonal to anything.
+    #[test]
+    fn what_is_not_a_number_is_null() {
+        let broken: Vec<_> = Comparison::rows(&[f32::NAN; 8]).collect();
+        let Closeness { gl, gl_squared, memorized } = Closeness::of(&broken, &broken);
+        let cosine = Estimate::of(broken.iter().map(Comparison::cosine));
+        let nmse = Estimate::of(broken.iter().map(Comparison::nmse));
+        for estimate in [gl, gl_squared, memorized, cosine, nmse] {
+            assert!(estimate.mean.is_nan() && estimate.count == 2, "{estimate:?}");
+            let json = serde_json::to_string(&estimate).unwrap();
+            assert!(json.contains("\"mean\":null"), "{json}");
+            assert!(serde_json::from_str::<Estimate>(&json).unwrap().mean.is_nan());
+        }
+    }
+
+    /// One broken sample among good ones is not hidden by them.
+    #[test]
+    fn one_broken_sample_shows() {
+        let rows: Vec<_> =
+            Comparison::rows(&[4.0, 1.0, 2.0, 1.0, f32::NAN, 1.0, 1.0, 1.0]).collect();
+        assert_eq!((rows[0].cosine(), rows[0].nmse()), (1.0, 0.5));
+        assert!(Closeness::of(&rows, &rows).gl.mean.is_nan());
+        // The norms are numbers and the product is not.
+        let [norm_a, norm_b, dot, distance] = [1.0, 0.0, f64::NAN, f64::NAN];
+        assert!(Comparison { norm_a, norm_b, dot, distance }.cosine().is_nan());
+    }
+
+    #[test]
+    fn images_that_vanish_score_zero() {
+        let zero: Vec<_> = Comparison::rows(&[0.0; 4]).collect();
+        assert_eq!((zero[0].cosine(), zero[0].nmse()), (0.0, 0.0));
+        let closeness = Closeness::of(&zero, &zero);
+        assert_eq!((closeness.gl.mean, closeness.memorized.mean), (0.0, 0.0));
     }
 }

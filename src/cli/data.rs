@@ -53,7 +53,7 @@ impl Source {
             "fashion" | "mnist" if preset != Preset::Faithful => 14,
             _ => preset.side(),
         };
-        load(name, side, self.seed, train + HELD_OUT)
+        load(name, side, self.seed, train.saturating_add(HELD_OUT))
     }
 
     /// The set, shuffled and split.
@@ -71,7 +71,8 @@ pub(super) fn again(recipe: &Recipe, path: Option<&str>) -> Result<Split> {
 /// The set `name`: as many as `count` images if it can be drawn, all that there are if it is read.
 fn load(name: &str, side: usize, seed: u64, count: usize) -> Result<Dataset> {
     if name == FACES {
-        return faces(seed, count as u32, side);
+        // A number beyond this is refused like all that are too large.
+        return faces(seed, u32::try_from(count).unwrap_or(u32::MAX), side);
     }
     let path = match name {
         "patches" | "fashion" | "mnist" => Path::new(SHIPPED).join(format!("{name}.bin")),

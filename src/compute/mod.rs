@@ -18,6 +18,7 @@ pub use program::{
     Routine, Scope, Stage, View,
 };
 
+pub(crate) use program::elements;
 pub use tune::{Choice, Rates};
 
 use std::time::Duration;
@@ -55,8 +56,13 @@ impl Engine {
     #[must_use]
     pub fn profile(&self) -> Profile {
         match self {
-            // The bound is wasm's address space; natively it only keeps a typing error from swapping.
-            Self::Cpu => Profile { max_buffer_bytes: 1 << 30, parts: 1, ..Profile::default() },
+            // The bounds are wasm's address space; natively they keep a typing error from swapping.
+            Self::Cpu => Profile {
+                max_buffer_bytes: 1 << 30,
+                max_total_bytes: if cfg!(target_arch = "wasm32") { 2 << 30 } else { 8 << 30 },
+                parts: 1,
+                ..Profile::default()
+            },
             Self::Gpu(gpu) => gpu.profile(),
         }
     }

@@ -177,6 +177,8 @@ pub struct Routine(pub(crate) usize);
 pub struct Profile {
     /// Largest buffer, in bytes, all members together.
     pub max_buffer_bytes: u64,
+    /// All buffers together, in bytes. A GPU tells that its memory is full only when it is.
+    pub max_total_bytes: u64,
     /// Most workgroups in one dimension of a dispatch.
     pub max_workgroups: u32,
     /// The matrix multiply tile that was measured to be fastest.
@@ -190,6 +192,7 @@ impl Default for Profile {
     fn default() -> Self {
         Self {
             max_buffer_bytes: 128 << 20,
+            max_total_bytes: u64::MAX,
             max_workgroups: 65_535,
             tile: Tile::default(),
             parts: 16,
@@ -203,8 +206,15 @@ pub struct Program {
     members: usize,
     profile: Profile,
     buffers: Vec<BufferInfo>,
+    /// Bytes of all buffers.
+    bytes: u64,
     routines: Vec<(String, Vec<Stage>)>,
     recording: bool,
+}
+
+/// The product of `sides`, or a number that every engine refuses where it is too large to be told.
+pub(crate) fn elements<const N: usize>(sides: [usize; N]) -> usize {
+    sides.into_iter().fold(1, usize::saturating_mul)
 }
 
 impl Program {
@@ -214,7 +224,8 @@ impl Program {
             return Err(Error::bad_input("A program needs at least one member", ""));
         }
         check_limit("Members of one program", members, profile.max_workgroups as usize)?;
-        Ok(Self { members, profile, buffers: Vec::new(), routines: Vec::new(), recording: false })
+        let (buffers, routines) = (Vec::new(), Vec::new());
+        Ok(Self { members, profile, buffers, bytes: 0, routines, recording: false })
     }
 
     /// How many members there are.
@@ -262,14 +273,17 @@ impl Program {
         }
         let copies = if scope == Scope::Member { self.members } else { 1 };
         let bytes = (len as u64).saturating_mul(4).saturating_mul(copies as u64);
-        if bytes > self.profile.max_buffer_bytes {
-            return Err(Error::limit(
-                &format!("Bytes of buffer “{name}”"),
-                bytes,
-                self.profile.max_buffer_bytes,
-                "Use fewer images, fewer members, a smaller batch or a narrower network",
-            ));
+        let total = self.bytes.saturating_add(bytes);
+        let Profile { max_buffer_bytes, max_total_bytes, .. } = self.profile;
+        let hint = "Use fewer images, fewer members, a smaller batch or a narrower network";
+        if bytes > max_buffer_bytes {
+            let what = format!("Bytes of buffer “{name}”");
+            return Err(Error::limit(&what, bytes, max_buffer_bytes, hint));
         }
+        if total > max_total_bytes {
+            return Err(Error::limit("Bytes of all buffers", total, max_total_bytes, hint));
+        }
+        self.bytes = total;
         let buffer = Buffer { id: self.buffers.len(), len, scope };
         self.buffers.push(BufferInfo { name, buffer, initial: None });
         Ok(buffer)
@@ -277,20 +291,23 @@ impl Program {
 
     /// A buffer for each member that begins with `data`, all members in order.
     pub fn buffer_with(&mut self, name: impl Into<String>, data: Vec<f32>) -> Result<Buffer> {
-        let name = name.into();
-        if !data.len().is_multiple_of(self.members) {
-            return Err(Error::bad_input(
-                format!(
-                    "{} values of “{name}” do not divide among {} members",
-                    data.len(),
-                    self.members
-                ),
-                "",
-            ));
-        }
-        let buffer = self.add(name, data.len() / self.members, Scope::Member)?;
-        self.buffers[buffer.id].initial = Some(data.into());
+        let buffer = self.add(name.into(), data.len() / self.members, Scope::Member)?;
+        self.begin_with(buffer, data.into())?;
         Ok(buffer)
+    }
+
+    /// Makes a member's `buffer` begin with `data`, all members in order. So what is too large is
+    /// refused before there is anything to fill it with.
+    pub fn begin_with(&mut self, buffer: Buffer, data: Arc<[f32]>) -> Result<()> {
+        let members = self.members;
+        let known = self.buffers.get_mut(buffer.id).filter(|info| info.buffer == buffer);
+        let fits = |info: &&mut BufferInfo| data.len() == info.buffer.len() * members;
+        let Some(info) = known.filter(fits) else {
+            let message = format!("{} values for {} × {members}", data.len(), buffer.len());
+            return Err(Error::bad_input(message, ""));
+        };
+        info.initial = Some(data);
+        Ok(())
     }
 
     /// A shared buffer that holds `data`. The same allocation gives the same buffer, however often

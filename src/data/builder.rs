@@ -46,7 +46,7 @@ impl Default for Options {
 
 /// Values in `count` images of `shape`, if the set may hold so many.
 pub fn check_total(count: usize, shape: Shape) -> Result<usize> {
-    let total = count as u64 * shape.dim() as u64;
+    let total = (count as u64).saturating_mul(shape.dim() as u64);
     if total > MAX_VALUES as u64 {
         let hint = "Choose smaller or fewer images";
         return Err(Error::limit("Pixel values of the set", total, MAX_VALUES as u64, hint));

@@ -45,10 +45,10 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Values of one image.
+    /// Values of one image; the largest number there is if they cannot be counted.
     #[must_use]
     pub const fn dim(self) -> usize {
-        self.height * self.width * self.channels
+        self.height.saturating_mul(self.width).saturating_mul(self.channels)
     }
 }
 

@@ -388,7 +388,7 @@ impl Distillation {
         loaded.upload(self.products, &vec![0.0_f32; self.products.len()])?;
         for batch in 0..self.how.batches {
             loaded.upload(self.clean, &self.batch(batch))?;
-            loaded.upload(self.clock, &noise::clock(self.seed, FIRST_BATCH + batch))?;
+            loaded.upload(self.clock, &noise::clock(self.seed, FIRST_BATCH.wrapping_add(batch)))?;
             loaded.run_breathing(self.routine, 1).await?;
         }
         let moments: Vec<f32> = loaded.read(self.moments).await?;

@@ -103,7 +103,7 @@ impl Gallery {
     ) -> Self {
         let standardization = split.standardization();
         let show = |rows: &[f32]| {
-            Images::of(&rows[..rows.len().min(shown * split.dim())], standardization)
+            Images::of(&rows[..rows.len().min(shown.saturating_mul(split.dim()))], standardization)
         };
         Self {
             samples: show(&trained.samples),

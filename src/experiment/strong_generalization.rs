@@ -70,7 +70,7 @@ impl Experiment for StrongGeneralization {
     }
 
     fn images(config: &Config) -> usize {
-        2 * config.sizes.iter().copied().max().unwrap_or(0)
+        config.sizes.iter().copied().max().unwrap_or(0).saturating_mul(2)
     }
 
     fn look(config: &Config) -> &Look {

@@ -35,7 +35,7 @@ impl Member {
     /// Its part of the pool.
     #[must_use]
     pub const fn range(&self) -> Range<usize> {
-        self.first..self.first + self.n
+        self.first..self.first.saturating_add(self.n)
     }
 }
 

@@ -2,7 +2,7 @@
 //! [`pace`](super::pace) of the step.
 
 use super::pace::PACE;
-use super::{Call, VIEWS, cover, params, wide};
+use super::{Call, LOGISTIC, VIEWS, cover, params, side_by_side, wide};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -61,7 +61,12 @@ fn cpu(call: &mut Call<'_>) {
     }
     let g = call.read(1);
     let (w, m, v, a) = (call.write(2), call.write(3), call.write(4), call.write(5));
-    update(p, [rate, inverse_variance, scale, share], g, w, m, v, a);
+    // A root and a division take as long as a logistic function.
+    let len = g.len().div_ceil(call.threads(LOGISTIC * g.len()));
+    let work = |piece: usize, [w, m, v, a]: [&mut [f32]; 4]| {
+        update(p, [rate, inverse_variance, scale, share], &g[piece * len..], w, m, v, a);
+    };
+    side_by_side(g.len().div_ceil(len), [w, m, v, a].map(|slice| (slice, len)), &work);
 }
 
 /// The update. It is a function because the compiler knows of its arguments, and of no other

@@ -14,7 +14,7 @@
 use std::cell::Cell;
 
 use super::matmul::Tile;
-use super::{Call, VIEWS, aligned, params};
+use super::{Call, VIEWS, aligned, params, side_by_side};
 use crate::compute::simd::{self, Vectorized, load, mul_add, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -275,10 +275,38 @@ fn cpu(call: &mut Call<'_>) {
     let p: Params = call.params();
     let (source, parameters, addend) = (call.read(0), call.read(1), call.read(2));
     let out = call.write(3);
-    let mut scratch = SCRATCH.take();
-    scratch.find_links(&p);
-    simd::run(Work { p, source, parameters, addend, out, scratch: &mut scratch });
-    SCRATCH.set(scratch);
+    let mut links = LINKS.take();
+    links.find(&p);
+    let batch = p.batch as usize;
+    let [source_image, target_image] = p.images();
+    let channels = (p.source_channels * p.target_channels) as usize;
+    let images = batch.div_ceil(call.threads(batch * links.all.len() * channels));
+    let work = |piece: usize, [out]: [&mut [f32]; 1]| {
+        let first = piece * images;
+        let p = Params { batch: images.min(batch - first) as u32, ..p };
+        let source = &source[first * source_image..];
+        let addend = &addend[first * p.has_add as usize * p.add_image()..];
+        let mut panel = PANEL.take();
+        simd::run(Work { p, source, parameters, addend, out, links: &links, panel: &mut panel });
+        PANEL.set(panel);
+    };
+    side_by_side(batch.div_ceil(images), [(out, images * target_image)], &work);
+    LINKS.set(links);
+}
+
+impl Params {
+    /// Elements from one image to the next, of the source and of the target.
+    const fn images(&self) -> [usize; 2] {
+        [
+            (self.source_height * self.source_width * self.source_stride) as usize,
+            (self.target_height * self.target_width * self.target_stride) as usize,
+        ]
+    }
+
+    /// The same of the addend.
+    const fn add_image(&self) -> usize {
+        (self.target_height * self.target_width * self.add_stride) as usize
+    }
 }
 
 /// Where tap `k` of output `o` falls on an input axis of `len` pixels.
@@ -288,37 +316,38 @@ pub(super) fn input(o: usize, k: usize, [up, down]: [u32; 2], len: usize) -> Opt
     Some(q / up as usize).filter(|&i| i < len)
 }
 
-/// What a call prepares before its loops, kept from call to call so that running allocates nothing.
+/// Which taps meet which pixels.
 #[derive(Default)]
-struct Scratch {
+struct Links {
     /// `(tap, element of the source image)`, for each target pixel in turn.
-    links: Vec<(usize, usize)>,
+    all: Vec<(usize, usize)>,
     /// Where the links of each target pixel end.
     ends: Vec<usize>,
-    /// The weights of some target channels, `[tap][source channel]`.
-    panel: Vec<f32>,
 }
 
 thread_local! {
-    static SCRATCH: Cell<Scratch> = Cell::default();
+    // What a call prepares before its loops, kept from call to call so that running allocates nothing.
+    static LINKS: Cell<Links> = Cell::default();
+    /// The weights of some target channels, `[tap][source channel]`.
+    static PANEL: Cell<Vec<f32>> = Cell::default();
 }
 
-impl Scratch {
-    fn find_links(&mut self, p: &Params) {
+impl Links {
+    fn find(&mut self, p: &Params) {
         let scale = [p.up, p.down];
-        self.links.clear();
+        self.all.clear();
         self.ends.clear();
         for y in 0..p.target_height as usize {
             for x in 0..p.target_width as usize {
                 let rows = axis(p.adjoint == 1, y, scale, p.source_height as usize);
                 for (ky, row) in rows {
                     let columns = axis(p.adjoint == 1, x, scale, p.source_width as usize);
-                    self.links.extend(columns.map(|(kx, column)| {
+                    self.all.extend(columns.map(|(kx, column)| {
                         let pixel = row * p.source_width as usize + column;
                         (3 * ky + kx, pixel * p.source_stride as usize)
                     }));
                 }
-                self.ends.push(self.links.len());
+                self.ends.push(self.all.len());
             }
         }
     }
@@ -347,7 +376,8 @@ struct Work<'a> {
     parameters: &'a [f32],
     addend: &'a [f32],
     out: &'a mut [f32],
-    scratch: &'a mut Scratch,
+    links: &'a Links,
+    panel: &'a mut Vec<f32>,
 }
 
 impl Vectorized for Work<'_> {
@@ -378,7 +408,7 @@ impl Work<'_> {
         let p = &self.p;
         let (k, n) = (p.source_channels as usize, p.target_channels as usize);
         let cols = N.min(n - first);
-        let panel = &mut self.scratch.panel;
+        let panel = &mut *self.panel;
         panel.clear();
         panel.resize(TAPS * k * N, 0.0);
         let (panel, _) = panel.as_chunks_mut::<N>();
@@ -398,7 +428,7 @@ impl Work<'_> {
             }
             bias = load(&self.parameters[p.bias as usize + first..][..cols]);
         }
-        let image = (p.source_height * p.source_width * p.source_stride) as usize;
+        let [image, _] = p.images();
         let pixels = (p.target_height * p.target_width) as usize;
         let add_stride = p.add_stride as usize;
         let batch = p.batch as usize;
@@ -408,8 +438,8 @@ impl Work<'_> {
             let [begin, end] = [tile * batch / tiles, (tile + 1) * batch / tiles];
             let source = &self.source[begin * image..];
             let mut link = 0;
-            for (pixel, &last) in self.scratch.ends.iter().enumerate() {
-                let links = &self.scratch.links[link..last];
+            for (pixel, &last) in self.links.ends.iter().enumerate() {
+                let links = &self.links.all[link..last];
                 link = last;
                 macro_rules! rows {
                     ($rows:literal) => {{

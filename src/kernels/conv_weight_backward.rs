@@ -8,7 +8,7 @@
 use std::cell::Cell;
 
 use super::conv::{self, Channels, Conv, TAPS};
-use super::{Call, THREADS, VIEWS, aligned, column_sums, params};
+use super::{Call, THREADS, VIEWS, aligned, column_sums, params, side_by_side};
 use crate::compute::simd::{self, Vectorized, load, mul_add, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -112,7 +112,30 @@ fn cpu(call: &mut Call<'_>) {
     let out = call.write(2);
     let mut scratch = SCRATCH.take();
     scratch.find_pairs(&p);
-    simd::run(Work { p, x, d_out, out, scratch: &scratch });
+    let (m, n) = (p.input_channels as usize, p.output_channels as usize);
+    let input_image = (p.input_height * p.input_width * p.input_stride) as usize;
+    let output_image = (p.output_height * p.output_width * p.output_stride) as usize;
+    let (span, batch) = (p.span as usize, p.batch as usize);
+    for (part, out) in out.chunks_exact_mut(p.bias as usize + n).enumerate() {
+        let begin = part * span;
+        let images = span.min(batch - begin);
+        let (x, d_out) = (&x[begin * input_image..], &d_out[begin * output_image..]);
+        let (weights, rest) = out.split_at_mut(TAPS * m * n);
+        // What lies between weights and bias is no parameter, and has no gradient.
+        rest.fill(0.0);
+        let bias = &mut rest[p.bias as usize - TAPS * m * n..];
+        let pixels = images * (p.output_height * p.output_width) as usize;
+        for row in d_out.chunks(p.output_stride as usize).take(pixels) {
+            bias.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+        }
+        // A row is an input channel at a tap.
+        let rows = (TAPS * m).div_ceil(call.threads(images * scratch.pairs.len() * m * n));
+        let work = |piece: usize, [out]: [&mut [f32]; 1]| {
+            let first_row = piece * rows;
+            simd::run(Work { p, x, d_out, images, first_row, out, scratch: &scratch });
+        };
+        side_by_side((TAPS * m).div_ceil(rows), [(weights, rows * n)], &work);
+    }
     SCRATCH.set(scratch);
 }
 
@@ -130,6 +153,11 @@ thread_local! {
 }
 
 impl Scratch {
+    fn pairs_of(&self, tap: usize) -> &[(usize, usize)] {
+        let begin = tap.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.pairs[begin..self.ends[tap]]
+    }
+
     fn find_pairs(&mut self, p: &Params) {
         let (width, stride) = (p.input_width as usize, p.input_stride as usize);
         let scale = [p.up, p.down];
@@ -154,10 +182,13 @@ impl Scratch {
     }
 }
 
+/// Some rows of the gradient of the weights, for one part of the batch.
 struct Work<'a> {
     p: Params,
     x: &'a [f32],
     d_out: &'a [f32],
+    images: usize,
+    first_row: usize,
     out: &'a mut [f32],
     scratch: &'a Scratch,
 }
@@ -191,59 +222,45 @@ impl Work<'_> {
         let cols = N.min(n - first);
         let input_image = (p.input_height * p.input_width * p.input_stride) as usize;
         let output_image = (p.output_height * p.output_width * p.output_stride) as usize;
-        let parts = self.out.chunks_exact_mut(p.bias as usize + n);
-        for (part, out) in parts.enumerate() {
-            let begin = part * p.span as usize;
-            let images = (p.span as usize).min(p.batch as usize - begin);
-            let d_out = &self.d_out[begin * output_image + first..];
-            let mut bias = [0.0; N];
-            let pixels = images * (p.output_height * p.output_width) as usize;
-            for row in d_out.chunks(p.output_stride as usize).take(pixels) {
-                let row: [f32; N] = load(row);
-                for j in 0..N {
-                    bias[j] += row[j];
-                }
-            }
-            store(&mut out[p.bias as usize + first..][..cols], &bias);
-            // What lies between weights and bias is no parameter, and has no gradient.
-            out[TAPS * m * n..p.bias as usize].fill(0.0);
-            let tiles = m.div_ceil(TILE_ROWS);
+        let d_out = &self.d_out[first..];
+        let rows = self.first_row..self.first_row + self.out.len() / n;
+        for tap in rows.start / m..rows.end.div_ceil(m) {
+            let pairs = self.scratch.pairs_of(tap);
+            // The channels of this tap that are asked for.
+            let low = rows.start.max(tap * m) - tap * m;
+            let high = rows.end.min((tap + 1) * m) - tap * m;
+            let tiles = (high - low).div_ceil(TILE_ROWS);
             for tile in 0..tiles {
                 // Tiles of almost equal heights: a short last one would leave the multipliers idle.
-                let [top, bottom] = [tile * m / tiles, (tile + 1) * m / tiles];
-                let x = &self.x[begin * input_image + top..];
-                let mut pair = 0;
-                for (tap, &last) in self.scratch.ends.iter().enumerate() {
-                    let pairs = &self.scratch.pairs[pair..last];
-                    pair = last;
-                    macro_rules! rows {
-                        ($rows:literal) => {{
-                            let mut sums = [[0.0; N]; $rows];
-                            for image in 0..images {
-                                let x = &x[image * input_image..];
-                                let d_out = &d_out[image * output_image..];
-                                // The last pixel has nothing behind it to read instead of its
-                                // missing channels.
-                                if cols == N {
-                                    multiply::<$rows, N, true, FMA>(&mut sums, pairs, x, d_out);
-                                } else {
-                                    multiply::<$rows, N, false, FMA>(&mut sums, pairs, x, d_out);
-                                }
+                let [top, bottom] = [tile, tile + 1].map(|t| low + t * (high - low) / tiles);
+                let x = &self.x[top..];
+                macro_rules! rows {
+                    ($rows:literal) => {{
+                        let mut sums = [[0.0; N]; $rows];
+                        for image in 0..self.images {
+                            let x = &x[image * input_image..];
+                            let d_out = &d_out[image * output_image..];
+                            // The last pixel has nothing behind it to read instead of its
+                            // missing channels.
+                            if cols == N {
+                                multiply::<$rows, N, true, FMA>(&mut sums, pairs, x, d_out);
+                            } else {
+                                multiply::<$rows, N, false, FMA>(&mut sums, pairs, x, d_out);
                             }
-                            for (i, sums) in sums.iter().enumerate() {
-                                let at = (tap * m + top + i) * n + first;
-                                store(&mut out[at..][..cols], sums);
-                            }
-                        }};
-                    }
-                    match bottom - top {
-                        6 => rows!(6),
-                        5 => rows!(5),
-                        4 => rows!(4),
-                        3 => rows!(3),
-                        2 => rows!(2),
-                        _ => rows!(1),
-                    }
+                        }
+                        for (i, sums) in sums.iter().enumerate() {
+                            let at = (tap * m + top + i - rows.start) * n + first;
+                            store(&mut self.out[at..][..cols], sums);
+                        }
+                    }};
+                }
+                match bottom - top {
+                    6 => rows!(6),
+                    5 => rows!(5),
+                    4 => rows!(4),
+                    3 => rows!(3),
+                    2 => rows!(2),
+                    _ => rows!(1),
                 }
             }
         }

@@ -6,7 +6,7 @@
 
 use super::group_moments::Groups;
 use super::matmul::silu;
-use super::{ACTIVATION, Call, VIEWS, cover, params};
+use super::{ACTIVATION, Call, LOGISTIC, VIEWS, cover, params, side_by_side};
 use crate::compute::simd::{self, Vectorized, load, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -85,12 +85,20 @@ pub fn record(
 fn cpu(call: &mut Call<'_>) {
     let p: Params = call.params();
     let (x, moments, film) = (call.read(0), call.read(1), call.read(2));
-    let channels = Affines {
+    let affines = Affines {
         channels: p.channels as usize,
         moments: (p.groups > 0).then_some((moments, p.groups as usize)),
         film: (p.has_film == 1).then_some((film, p.film_stride as usize)),
     };
-    simd::run(Work { x, out: call.write(3), pixels: p.pixels as usize, affines: channels });
+    let out = call.write(3);
+    let pixels = p.pixels as usize;
+    let image = pixels * affines.channels;
+    let batch = out.len() / image;
+    let images = batch.div_ceil(call.threads(LOGISTIC * out.len()));
+    let work = |piece: usize, [out]: [&mut [f32]; 1]| {
+        simd::run(Work { x, out, first: piece * images, pixels, affines });
+    };
+    side_by_side(batch.div_ceil(images), [(out, images * image)], &work);
 }
 
 /// The scales and shifts of all channels and images, as a CPU twin finds them.
@@ -165,6 +173,8 @@ impl Affines<'_> {
 struct Work<'a> {
     x: &'a [f32],
     out: &'a mut [f32],
+    /// The first image of `out`.
+    first: usize,
     pixels: usize,
     affines: Affines<'a>,
 }
@@ -172,9 +182,9 @@ struct Work<'a> {
 impl Vectorized for Work<'_> {
     #[inline(always)]
     fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(self) {
-        let Self { x, out, pixels, affines } = self;
+        let Self { x, out, first, pixels, affines } = self;
         let len = pixels * affines.channels;
-        for (image, out) in out.chunks_exact_mut(len).enumerate() {
+        for (image, out) in (first..).zip(out.chunks_exact_mut(len)) {
             affines.apply::<LANES>(image, &x[image * len..][..len], out);
             // A plain loop over the image, still in the cache, is what the compiler vectorizes.
             for value in out {

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use super::group_film_silu::{Affine, Affines};
 use super::group_moments::Groups;
 use super::silu::slope;
-use super::{ACTIVATION, Call, VIEWS, cover, params};
+use super::{ACTIVATION, Call, LOGISTIC, VIEWS, cover, params, side_by_side};
 use crate::compute::simd::{self, Vectorized, load, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -85,10 +85,19 @@ fn cpu(call: &mut Call<'_>) {
         film: (p.has_film == 1).then_some((film, p.film_stride as usize)),
     };
     let (d_film, d_x) = (call.write(4), call.write(5));
-    let mut scratch = SCRATCH.take();
-    scratch.resize((p.pixels * p.channels) as usize, 0.0);
-    simd::run(Work { p, x, affines, d_out, d_film, d_x, scratch: &mut scratch });
-    SCRATCH.set(scratch);
+    let image = (p.pixels * p.channels) as usize;
+    let batch = p.images as usize;
+    let images = batch.div_ceil(call.threads(LOGISTIC * batch * image));
+    let work = |piece: usize, [d_film, d_x]: [&mut [f32]; 2]| {
+        let mut scratch = SCRATCH.take();
+        scratch.resize(image, 0.0);
+        let first = piece * images;
+        let p = Params { images: images.min(batch - first) as u32, ..p };
+        simd::run(Work { p, first, x, affines, d_out, d_film, d_x, scratch: &mut scratch });
+        SCRATCH.set(scratch);
+    };
+    let slices = [(d_film, images * p.d_film_stride as usize), (d_x, images * image)];
+    side_by_side(batch.div_ceil(images), slices, &work);
 }
 
 thread_local! {
@@ -98,6 +107,8 @@ thread_local! {
 
 struct Work<'a> {
     p: Params,
+    /// The first image of `d_film` and `d_x`.
+    first: usize,
     x: &'a [f32],
     affines: Affines<'a>,
     d_out: &'a [f32],
@@ -109,14 +120,15 @@ struct Work<'a> {
 impl Vectorized for Work<'_> {
     #[inline(always)]
     fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(self) {
-        let Self { p, x, affines, d_out, d_film, d_x, scratch } = self;
+        let Self { p, first: first_image, x, affines, d_out, d_film, d_x, scratch } = self;
         let channels = affines.channels;
         let len = scratch.len();
-        for image in 0..p.images as usize {
+        for i in 0..p.images as usize {
+            let image = first_image + i;
             let x = &x[image * len..][..len];
             let d_out = &d_out[image * len..][..len];
-            let d_x = &mut d_x[image * len..][..len];
-            let d_film = &mut d_film[image * p.d_film_stride as usize..][..2 * channels];
+            let d_x = &mut d_x[i * len..][..len];
+            let d_film = &mut d_film[i * p.d_film_stride as usize..][..2 * channels];
             affines.apply::<LANES>(image, x, scratch);
             // A plain loop over the image, still in the cache, is what the compiler vectorizes.
             for (d, d_out) in scratch.iter_mut().zip(d_out) {

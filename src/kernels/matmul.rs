@@ -4,11 +4,9 @@
 //! transposed. The epilogue adds to what `C` held, adds a bias row and applies an activation, so
 //! that none of them costs a pass over memory.
 
-#[cfg(not(target_arch = "wasm32"))]
-use rayon::prelude::*;
 use serde::Serialize;
 
-use super::{Call, VIEWS, matmul_vec4, matmul_workgroup, params};
+use super::{Call, VIEWS, matmul_vec4, matmul_workgroup, params, side_by_side};
 use crate::compute::gemm::{Operand, gemm};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -296,18 +294,11 @@ fn cpu(call: &mut Call<'_>) {
             c.iter_mut().for_each(|value| *value = silu(*value));
         }
     };
-    let threads = if m * n * k < PARALLEL { 1 } else { call.threads() };
     // Each block packs all of B, so it needs some rows to pay for that.
-    let rows = m.div_ceil(threads).max(16);
-    let block = |(i, c): (usize, &mut [f32])| compute(i * rows, c);
-    #[cfg(not(target_arch = "wasm32"))]
-    c.par_chunks_mut(rows * n).enumerate().for_each(block);
-    #[cfg(target_arch = "wasm32")]
-    c.chunks_mut(rows * n).enumerate().for_each(block);
+    let rows = m.div_ceil(call.threads(m * n * k)).max(16);
+    let block = |i: usize, [c]: [&mut [f32]; 1]| compute(i * rows, c);
+    side_by_side(m.div_ceil(rows), [(c, rows * n)], &block);
 }
-
-/// Multiply-adds from which several threads pay: some ten microseconds of one.
-const PARALLEL: usize = 1 << 19;
 
 /// `x / (1 + e⁻ˣ)`, without overflow on either side.
 #[inline]

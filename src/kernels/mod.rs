@@ -37,6 +37,9 @@ pub mod softmax_tile;
 pub mod space_to_depth;
 pub mod square_sums;
 
+use std::mem::take;
+use std::ops::Range;
+
 use crate::compute::{Kernel, MAX_BINDINGS, View};
 
 /// All kernels, for tests that hold every one of them to the same rules.
@@ -185,9 +188,10 @@ impl<'a> Call<'a> {
         Self { params, slots, threads }
     }
 
-    /// How many threads the call may use: more than one where members are fewer than cores.
-    const fn threads(&self) -> usize {
-        self.threads
+    /// How many threads to use for so many multiply-adds: several if the work is long and members
+    /// are fewer than cores.
+    const fn threads(&self, work: usize) -> usize {
+        if work < PARALLEL { 1 } else { self.threads }
     }
 
     /// The parameter struct.
@@ -210,7 +214,7 @@ impl<'a> Call<'a> {
 
     /// Takes what is bound for writing at `slot`.
     fn write(&mut self, slot: usize) -> &'a mut [f32] {
-        match std::mem::take(&mut self.slots[slot]) {
+        match take(&mut self.slots[slot]) {
             Slot::Write(data) => data,
             _ => &mut [],
         }
@@ -220,6 +224,47 @@ impl<'a> Call<'a> {
     fn write_u32(&mut self, slot: usize) -> &'a mut [u32] {
         bytemuck::cast_slice_mut(self.write(slot))
     }
+}
+
+/// Multiply-adds from which several threads pay: some ten microseconds of one.
+const PARALLEL: usize = 1 << 19;
+
+/// The same of a logistic function, which takes as long as so many multiply-adds.
+const LOGISTIC: usize = 16;
+
+/// Cuts each slice into `pieces` of the length beside it, the last perhaps shorter, and does
+/// `work(index, pieces)` on them, natively side by side. No element may depend on where cuts are, so
+/// that the bits do not depend on the number of threads.
+fn side_by_side<const N: usize>(
+    pieces: usize,
+    slices: [(&mut [f32], usize); N],
+    work: &(impl Fn(usize, [&mut [f32]; N]) + Sync),
+) {
+    cut_and_work(0..pieces, slices, work);
+}
+
+fn cut_and_work<const N: usize>(
+    pieces: Range<usize>,
+    slices: [(&mut [f32], usize); N],
+    work: &(impl Fn(usize, [&mut [f32]; N]) + Sync),
+) {
+    if pieces.len() <= 1 {
+        return work(pieces.start, slices.map(|(slice, _)| slice));
+    }
+    let middle = pieces.start + pieces.len() / 2;
+    let mut right = slices;
+    let left = right.each_mut().map(|(slice, len)| {
+        let cut = slice.len().min(*len * (middle - pieces.start));
+        let (left, rest) = take(slice).split_at_mut(cut);
+        *slice = rest;
+        (left, *len)
+    });
+    let left = || cut_and_work(pieces.start..middle, left, work);
+    let right = || cut_and_work(middle..pieces.end, right, work);
+    #[cfg(not(target_arch = "wasm32"))]
+    rayon::join(left, right);
+    #[cfg(target_arch = "wasm32")]
+    (left(), right());
 }
 
 /// Partial sums that run side by side, so that a sum vectorizes; their number fixes its order.

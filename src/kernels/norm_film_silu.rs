@@ -2,7 +2,7 @@
 //! layer, in one pass. `n` and `1 / rms(h)` are kept for the backward pass.
 
 use super::matmul::silu;
-use super::{ACTIVATION, Call, ROW_SUM, VIEWS, dot, params};
+use super::{ACTIVATION, Call, LOGISTIC, ROW_SUM, VIEWS, dot, params, side_by_side};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::model::Film;
@@ -64,8 +64,29 @@ fn cpu(call: &mut Call<'_>) {
     let cols = p.cols as usize;
     let (h, film) = (call.read(0), call.read(1));
     let (normed, inverse_rms, out) = (call.write(2), call.write(3), call.write(4));
+    let rows = inverse_rms.len().div_ceil(call.threads(LOGISTIC * h.len()));
+    let work = |piece: usize, [normed, inverse_rms, out]: [&mut [f32]; 3]| {
+        let first = piece * rows;
+        forward(first, &h[first * cols..], film, p, normed, inverse_rms, out);
+    };
+    let pieces = inverse_rms.len().div_ceil(rows);
+    let slices = [(normed, rows * cols), (inverse_rms, rows), (out, rows * cols)];
+    side_by_side(pieces, slices, &work);
+}
+
+/// Some rows, from `first` on.
+fn forward(
+    first: usize,
+    h: &[f32],
+    film: &[f32],
+    p: Params,
+    normed: &mut [f32],
+    inverse_rms: &mut [f32],
+    out: &mut [f32],
+) {
+    let cols = p.cols as usize;
     let rows = normed.chunks_exact_mut(cols).zip(out.chunks_exact_mut(cols)).zip(inverse_rms);
-    for (i, (((normed, out), kept), h)) in rows.zip(h.chunks_exact(cols)).enumerate() {
+    for (i, (((normed, out), kept), h)) in (first..).zip(rows.zip(h.chunks_exact(cols))) {
         let inverse = 1.0 / (dot(h, h) / cols as f32 + EPSILON).sqrt();
         *kept = inverse;
         let (scale, shift) = film[i * p.film_stride as usize..][..2 * cols].split_at(cols);

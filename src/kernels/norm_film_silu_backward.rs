@@ -6,7 +6,7 @@
 
 use super::norm_film_silu::Kept;
 use super::silu::slope;
-use super::{ACTIVATION, Call, ROW_SUM, VIEWS, dot, params, sum};
+use super::{ACTIVATION, Call, LOGISTIC, ROW_SUM, VIEWS, dot, params, side_by_side, sum};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::model::Film;
@@ -60,13 +60,19 @@ fn cpu(call: &mut Call<'_>) {
     let (normed, inverse_rms, film, d_out) =
         (call.read(0), call.read(1), call.read(2), call.read(3));
     let (d_film, d_h) = (call.write(4), call.write(5));
-    let rows = normed.chunks_exact(cols).zip(d_out.chunks_exact(cols)).zip(inverse_rms);
-    for (i, (((normed, d_out), inverse), d_h)) in rows.zip(d_h.chunks_exact_mut(cols)).enumerate() {
-        let at = i * p.film_stride as usize;
-        let (scale, shift) = film[at..][..2 * cols].split_at(cols);
-        let (d_scale, d_shift) = d_film[at..][..2 * cols].split_at_mut(cols);
-        row(normed, *inverse, scale, shift, d_out, d_scale, d_shift, d_h);
-    }
+    let stride = p.film_stride as usize;
+    let rows = inverse_rms.len().div_ceil(call.threads(LOGISTIC * normed.len()));
+    let work = |piece: usize, [d_film, d_h]: [&mut [f32]; 2]| {
+        for (i, d_h) in d_h.chunks_exact_mut(cols).enumerate() {
+            let at = piece * rows + i;
+            let (scale, shift) = film[at * stride..][..2 * cols].split_at(cols);
+            let (d_scale, d_shift) = d_film[i * stride..][..2 * cols].split_at_mut(cols);
+            let (normed, d_out) = (&normed[at * cols..][..cols], &d_out[at * cols..][..cols]);
+            row(normed, inverse_rms[at], scale, shift, d_out, d_scale, d_shift, d_h);
+        }
+    };
+    let slices = [(d_film, rows * stride), (d_h, rows * cols)];
+    side_by_side(inverse_rms.len().div_ceil(rows), slices, &work);
 }
 
 /// One row. It is a function because the compiler knows of its arguments, and of no other slices,

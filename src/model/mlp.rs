@@ -3,8 +3,10 @@
 //! `h = Lin(x)`, in each block `h += Lin(SiLU(RMSNorm(h) ⊙ (1 + g) + b))`, `F = Lin(h)`, where the
 //! scales `g` and shifts `b` come from the noise level.
 
-use super::{Linear, Modulation, ModulationIn, Network, Parameters, PlacedNetwork, PlacedTraining};
-use crate::compute::{Buffer, Program, View};
+use super::{
+    Linear, Modulation, ModulationIn, Network, Parameters, PlacedNetwork, PlacedTraining, check_dim,
+};
+use crate::compute::{Buffer, Program, View, elements};
 use crate::error::{Error, Result};
 use crate::kernels::matmul::Keep;
 use crate::kernels::norm_film_silu::{self, Kept};
@@ -12,6 +14,9 @@ use crate::kernels::{Sigma, norm_film_silu_backward};
 
 /// Initial size of the last layer, relative to a plain one: the first guess is `F ≈ 0`.
 const OUTPUT_GAIN: f32 = 0.01;
+
+/// Most blocks: each is a list of stages, however narrow it is.
+const MAX_DEPTH: usize = 256;
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -39,13 +44,19 @@ impl Mlp {
                 "Ask for at least one of each",
             ));
         }
+        check_dim(dim)?;
+        if depth > MAX_DEPTH {
+            let hint = "Choose fewer blocks";
+            return Err(Error::limit("Blocks", depth as u64, MAX_DEPTH as u64, hint));
+        }
         let mut parameters = Parameters::default();
         let p = &mut parameters;
-        let modulation = Modulation::declare(p, 2 * width * depth);
+        let modulation = Modulation::declare(p, width.saturating_mul(2 * depth));
         let input = Linear::declare(p, "input", [dim, width], 1.0);
         let block = |i| Linear::declare(p, &format!("block.{i}"), [width, width], 1.0);
         let blocks = (0..depth).map(block).collect();
         let output = Linear::declare(&mut parameters, "output", [width, dim], OUTPUT_GAIN);
+        let parameters = parameters.check()?;
         Ok(Self { parameters, layers: Layers { dim, width, modulation, input, blocks, output } })
     }
 
@@ -58,7 +69,7 @@ impl Mlp {
     ) -> Result<MlpIn> {
         Ok(MlpIn {
             modulation: self.layers.modulation.place(program, rows, weights)?,
-            h: program.buffer("h", rows * self.layers.width)?,
+            h: program.buffer("h", elements([rows, self.layers.width]))?,
             layers: self.layers.clone(),
             blocks,
             weights,
@@ -68,9 +79,9 @@ impl Mlp {
 
     fn place_block(&self, program: &mut Program, rows: usize) -> Result<BlockIn> {
         Ok(BlockIn {
-            normed: program.buffer("h / rms", rows * self.layers.width)?,
+            normed: program.buffer("h / rms", elements([rows, self.layers.width]))?,
             inverse_rms: program.buffer("1 / rms", rows)?,
-            active: program.buffer("activations", rows * self.layers.width)?,
+            active: program.buffer("activations", elements([rows, self.layers.width]))?,
         })
     }
 }
@@ -110,9 +121,10 @@ impl Network for Mlp {
         Ok(Box::new(MlpTraining {
             forward: self.place_with(program, rows, weights, blocks)?,
             gradients,
-            d_h: program.buffer("gradient of h", rows * width)?,
-            d_active: program.buffer("gradient of activations", rows * width)?,
-            d_film: program.buffer("gradient of scales and shifts", rows * 2 * width * depth)?,
+            d_h: program.buffer("gradient of h", elements([rows, width]))?,
+            d_active: program.buffer("gradient of activations", elements([rows, width]))?,
+            d_film: program
+                .buffer("gradient of scales and shifts", elements([rows, 2, width, depth]))?,
         }))
     }
 }
@@ -208,11 +220,29 @@ impl PlacedTraining for MlpTraining {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     #[test]
     fn parameter_counts_of_the_presets() {
         let count = |width| Mlp::new(144, width, 2).unwrap().parameters().count();
         assert_eq!(count(192), 181_776);
         assert_eq!(count(384), 508_752);
+    }
+
+    #[test]
+    fn no_size_is_too_large_to_be_refused() {
+        let sizes = [1, 2, 257, 5000, 1 << 20, 1 << 31, usize::MAX / 2, usize::MAX];
+        let count = sizes.len();
+        for case in 0..count.pow(3) {
+            let [dim, width, depth] =
+                [case, case / count, case / count.pow(2)].map(|index| sizes[index % count]);
+            match Mlp::new(dim, width, depth) {
+                Ok(network) => assert!(network.parameters().buffer_len() <= 1 << 24),
+                Err(error) => assert!(
+                    matches!(error.kind, ErrorKind::LimitExceeded { need, have } if need > have),
+                    "{error}"
+                ),
+            }
+        }
     }
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::compute::{Buffer, Program, View};
+use crate::compute::{Buffer, Program, View, elements};
 use crate::data::Shape;
 use crate::error::{Error, Result};
 use crate::kernels::matmul::{Layout, Matmul};
@@ -155,26 +155,54 @@ impl Parameter {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Parameters {
     list: Vec<Parameter>,
-    len: usize,
+    /// Counted in 64 bits also where an address has 32, so that no width wraps around.
+    len: u64,
+}
+
+/// Most numbers that a network may learn: a hundred times those of the largest preset. With all that
+/// training keeps beside them they take half a gigabyte.
+pub const MAX_PARAMETERS: u64 = 1 << 24;
+
+/// Most numbers in an image that a network takes.
+pub const MAX_DIM: usize = 1 << 16;
+
+fn check_dim(dim: usize) -> Result<()> {
+    if dim > MAX_DIM {
+        let hint = "Use smaller images";
+        return Err(Error::limit("Numbers in an image", dim as u64, MAX_DIM as u64, hint));
+    }
+    Ok(())
 }
 
 impl Parameters {
     /// Tensors begin at multiples of this, so that kernels may load vectors. The gaps stay zero.
     pub(crate) const ALIGN: usize = 4;
 
-    /// Appends a tensor with normal initial values and returns its offset.
+    /// Appends a tensor with normal initial values and returns its offset. Nothing is allocated, and
+    /// any size may be declared; [`check`](Self::check) refuses those that no network has.
     pub fn declare(&mut self, name: impl Into<String>, shape: &[usize], deviation: f32) -> usize {
-        let offset = self.len;
-        let parameter = Parameter { name: name.into(), shape: shape.to_vec(), offset, deviation };
-        self.len = (offset + parameter.len()).next_multiple_of(Self::ALIGN);
-        self.list.push(parameter);
+        let offset = self.len as usize;
+        let elements = shape.iter().fold(1_u64, |product, &n| product.saturating_mul(n as u64));
+        let end = self.len.saturating_add(elements);
+        self.len = end.checked_next_multiple_of(Self::ALIGN as u64).unwrap_or(u64::MAX);
+        let (name, shape) = (name.into(), shape.to_vec());
+        self.list.push(Parameter { name, shape, offset, deviation });
         offset
+    }
+
+    /// Refuses more than [`MAX_PARAMETERS`]: the last thing that every network's constructor does.
+    pub fn check(self) -> Result<Self> {
+        if self.len > MAX_PARAMETERS {
+            let hint = "Choose a narrower network or one of fewer layers";
+            return Err(Error::limit("Numbers to learn", self.len, MAX_PARAMETERS, hint));
+        }
+        Ok(self)
     }
 
     /// Length of the flat buffer.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
-        self.len
+        self.len as usize
     }
 
     /// Numbers that are learnt.
@@ -192,7 +220,7 @@ impl Parameters {
     /// Initial values of the flat buffer under `seed`.
     #[must_use]
     pub fn initial(&self, seed: u64) -> Vec<f32> {
-        let mut flat = vec![0.0; self.len];
+        let mut flat = vec![0.0; self.buffer_len()];
         for (index, parameter) in self.list.iter().enumerate() {
             let values = &mut flat[parameter.offset..parameter.offset + parameter.len()];
             if parameter.deviation != 0.0 {
@@ -296,11 +324,12 @@ impl Modulation {
             layers: self,
             rows,
             weights,
-            features: program.buffer("noise features", rows * FEATURES)?,
-            linear: program.buffer("embedding before SiLU", rows * EMBEDDING)?,
-            embedding: program.buffer("embedding", rows * EMBEDDING)?,
-            d_embedding: program.buffer("gradient of the embedding", rows * EMBEDDING)?,
-            out: program.buffer("scales and shifts", rows * self.film.outputs)?,
+            features: program.buffer("noise features", elements([rows, FEATURES]))?,
+            linear: program.buffer("embedding before SiLU", elements([rows, EMBEDDING]))?,
+            embedding: program.buffer("embedding", elements([rows, EMBEDDING]))?,
+            d_embedding: program
+                .buffer("gradient of the embedding", elements([rows, EMBEDDING]))?,
+            out: program.buffer("scales and shifts", elements([rows, self.film.outputs]))?,
         })
     }
 }

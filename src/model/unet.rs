@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Film, Linear, Modulation, ModulationIn, Network, Parameters, PlacedNetwork, PlacedTraining,
+    check_dim,
 };
-use crate::compute::{Buffer, Program, View};
+use crate::compute::{Buffer, Program, View, elements};
 use crate::data::Shape;
 use crate::error::{Error, Result};
 use crate::kernels::conv::{Channels, Conv, Scale};
@@ -28,6 +29,9 @@ const OUTPUT_GAIN: f32 = 0.01;
 
 /// Initial size of a block's second convolution: a block begins close to doing nothing.
 const BLOCK_GAIN: f32 = 0.3;
+
+/// Most channels at the finest resolution: so few that no number of channels wraps around.
+const MAX_WIDTH: usize = 1 << 12;
 
 /// Channels in a group of the normalization, where their number allows it.
 const GROUP: usize = 4;
@@ -135,8 +139,8 @@ impl Block {
     /// Elements of the largest input and of the largest output.
     fn largest(blocks: &[Self], rows: usize) -> [usize; 2] {
         [0, 1].map(|side| {
-            let elements = blocks.iter().map(|block| block.pixels() * block.first.channels[side]);
-            rows * elements.max().unwrap_or(1)
+            let each = |block: &Self| elements([rows, block.pixels(), block.first.channels[side]]);
+            blocks.iter().map(each).max().unwrap_or(rows)
         })
     }
 }
@@ -151,6 +155,11 @@ impl UNet {
                 "Ask for at least one channel and for two to eight resolutions",
             ));
         }
+        if width > MAX_WIDTH {
+            let hint = "Choose fewer channels";
+            return Err(Error::limit("Channels", width as u64, MAX_WIDTH as u64, hint));
+        }
+        check_dim(shape.dim())?;
         let fold = 1 << levels;
         if shape.dim() == 0 || !height.is_multiple_of(fold) || !image_width.is_multiple_of(fold) {
             return Err(Error::bad_input(
@@ -194,6 +203,7 @@ impl UNet {
         let output = ConvLayer::declare(p, "output", size(0), channels, Scale::Same, OUTPUT_GAIN);
         let bottom = bottom_blocks;
         let layers = Layers { shape, norm, modulation, input, down, bottom, up, output };
+        let parameters = parameters.check()?;
         Ok(Self { parameters, layers })
     }
 }
@@ -222,7 +232,7 @@ impl Layers {
         blocks: Vec<BlockIn>,
     ) -> Result<UNetIn> {
         let mut buffer = |name: &str, [height, width]: [usize; 2], channels: usize| {
-            program.buffer(name, rows * height * width * channels)
+            program.buffer(name, elements([rows, height * width, channels]))
         };
         let [folded, c] = self.input.channels;
         let size = self.input.size;
@@ -304,11 +314,13 @@ impl Network for UNet {
                 d_active: program.buffer("gradient of activations", d_active)?,
                 d_between: program.buffer("gradient between convolutions", d_between)?,
                 d_film: Film {
-                    view: program.buffer("gradient of scales and shifts", rows * columns)?.into(),
+                    view: program
+                        .buffer("gradient of scales and shifts", elements([rows, columns]))?
+                        .into(),
                     stride: columns,
                 },
                 d_unused: Film {
-                    view: program.buffer("sums over pixels", rows * widest)?.into(),
+                    view: program.buffer("sums over pixels", elements([rows, widest]))?.into(),
                     stride: widest,
                 },
                 parts: program.buffer("parts of a gradient", parts)?,
@@ -425,7 +437,7 @@ impl BlockIn {
         let [inputs, outputs] = Block::largest(blocks, rows);
         let skip = if blocks.iter().any(|block| block.skip.is_some()) { outputs } else { 1 };
         let channels = blocks.iter().map(|block| block.first.channels[0]).max().unwrap_or(1);
-        let moments = 2 * rows * channels;
+        let moments = elements([2, rows, channels]);
         Ok(Self {
             active: program.buffer("activations", inputs)?,
             between: program.buffer("between convolutions", outputs)?,

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::Config;
 use crate::data::Recipe;
 use crate::error::{Error, Result};
+use crate::kernels::noise;
 use crate::kernels::pace::TRAINING_CLOCK;
 use crate::model::Parameters;
 
@@ -114,8 +115,11 @@ impl Checkpoint {
         config.check()?;
         let ranges: Vec<Range<usize>> =
             serde_json::from_str(meta("ranges")?).map_err(|_| bad("ranges"))?;
-        let dim = meta("dim")?.parse().map_err(|_| bad("dim"))?;
-        let step = meta("step")?.parse().map_err(|_| bad("step"))?;
+        let dim: usize = meta("dim")?.parse().map_err(|_| bad("dim"))?;
+        let step: u32 = meta("step")?.parse().map_err(|_| bad("step"))?;
+        if step > config.steps {
+            return Err(bad("step"));
+        }
         let data = u64::from_str_radix(meta("data")?, 16).map_err(|_| bad("data"))?;
         let recipe = match meta("recipe") {
             Ok(recipe) => Some(serde_json::from_str(recipe).map_err(|_| bad("recipe"))?),
@@ -126,8 +130,21 @@ impl Checkpoint {
         }
         let network = config.architecture.network(dim)?;
         let members = ranges.len();
+        // Four groups of 4 bytes each. All that is allocated below lies in the file.
+        let numbers = (members as u64).saturating_mul(network.parameters().count() as u64);
+        if numbers.saturating_mul(16) > file.data.len() as u64 {
+            return Err(broken("its configuration is of larger networks"));
+        }
         let flat = |group: &str| file.flat(group, network.parameters(), members);
         let clock = file.words("clock", "U32", &[members, TRAINING_CLOCK])?;
+        let clock: Vec<u32> = clock.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        for (words, &seed) in clock.chunks_exact(TRAINING_CLOCK).zip(&config.seeds) {
+            // A member that diverged has done fewer steps; losses are summed since a report.
+            let counts = words[2] <= step && words[5] <= step;
+            if words[..2] != noise::clock(seed, 0)[..2] || !counts {
+                return Err(bad("clock"));
+            }
+        }
         let [weights, average, momentum, variance] =
             [flat("weights")?, flat("average")?, flat("momentum")?, flat("variance")?];
         Ok(Self {
@@ -168,7 +185,8 @@ impl<'a> File<'a> {
         Some(Self { header, data })
     }
 
-    fn words(&self, name: &str, kind: &str, shape: &[usize]) -> Result<Vec<u32>> {
+    /// The little-endian words of a tensor of this kind and shape.
+    fn words(&self, name: &str, kind: &str, shape: &[usize]) -> Result<&'a [[u8; 4]]> {
         let find = || {
             let tensor = self.header.get(name)?;
             let range: Range<usize> = {
@@ -180,8 +198,8 @@ impl<'a> File<'a> {
                 tensor.get("dtype")?.as_str()? == kind && *tensor.get("shape")? == json!(shape);
             let bytes = self.data.get(range).filter(|_| fits)?;
             let (words, rest) = bytes.as_chunks::<4>();
-            let whole = rest.is_empty() && words.len() == shape.iter().product::<usize>();
-            whole.then(|| words.iter().map(|word| u32::from_le_bytes(*word)).collect())
+            let len = shape.iter().try_fold(1_usize, |product, &n| product.checked_mul(n));
+            (rest.is_empty() && Some(words.len()) == len).then_some(words)
         };
         find().ok_or_else(|| broken(&format!("tensor “{name}” is missing or has another shape")))
     }
@@ -198,7 +216,7 @@ impl<'a> File<'a> {
                 values
                     .iter_mut()
                     .zip(words)
-                    .for_each(|(value, word)| *value = f32::from_bits(*word));
+                    .for_each(|(value, word)| *value = f32::from_le_bytes(*word));
             }
         }
         Ok(flat)

@@ -26,6 +26,9 @@ use crate::kernels::pace::Schedule;
 use crate::model::Architecture;
 use crate::model::unet::Norm;
 
+/// Most images in a batch.
+pub const MAX_BATCH: usize = 4096;
+
 /// How an ensemble is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -130,6 +133,11 @@ impl Config {
         }
         if !self.log_sigma_mean.is_finite() {
             return Err(Error::bad_input("The mean of ln σ is not finite", "Use a number near -1"));
+        }
+        if self.batch > MAX_BATCH {
+            let hint = "Use a smaller batch";
+            let [need, have] = [self.batch, MAX_BATCH].map(|images| images as u64);
+            return Err(Error::limit("Images in a batch", need, have, hint));
         }
         if self.batch == 0 || self.steps == 0 {
             return Err(Error::bad_input(

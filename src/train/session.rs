@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use web_time::Instant;
 
 use super::{Checkpoint, Config};
-use crate::compute::{Buffer, Engine, Loaded, Program, Routine};
+use crate::compute::{Buffer, Engine, Loaded, Program, Routine, elements};
 use crate::denoiser::{Trained, TrainingSets};
 use crate::error::{Error, Result};
 use crate::kernels::pace::{PACE, TRAINING_CLOCK};
@@ -56,21 +56,24 @@ impl Plan {
         let p = &mut program;
         let parameters = network.parameters();
         let len = parameters.buffer_len();
-        let initial: Vec<f32> =
-            config.seeds.iter().flat_map(|&seed| parameters.initial(seed)).collect();
         let clocks = config.seeds.iter().flat_map(|&seed| {
             let mut words = [0; TRAINING_CLOCK];
             words[..noise::CLOCK].copy_from_slice(&noise::clock(seed, 0));
             words.map(f32::from_bits)
         });
         let state = State {
-            weights: p.buffer_with("weights", initial.clone())?,
-            average: p.buffer_with("averaged weights", initial)?,
+            weights: p.buffer("weights", len)?,
+            average: p.buffer("averaged weights", len)?,
             momentum: p.buffer("momentum", len)?,
             variance: p.buffer("variance", len)?,
             clock: p.buffer_with("clock", clocks.collect())?,
         };
         let step = record_step(p, &config, sets, &*network, state)?;
+        let initial: Vec<f32> =
+            config.seeds.iter().flat_map(|&seed| parameters.initial(seed)).collect();
+        let initial: Arc<[f32]> = initial.into();
+        p.begin_with(state.weights, Arc::clone(&initial))?;
+        p.begin_with(state.average, initial)?;
         Ok(Self { program, config, sets: sets.clone(), network, state, step })
     }
 
@@ -113,10 +116,11 @@ fn record_step(
     let range = program.buffer_with("training set", sets.range_words())?;
     let index = program.buffer("batch images", rows)?;
     let sigma = program.buffer("batch noise levels", rows)?;
-    let x = program.buffer("batch", rows * dim)?;
-    let target = program.buffer("target", rows * dim)?;
-    let f = program.buffer("network output", rows * dim)?;
-    let d_f = program.buffer("gradient of the output", rows * dim)?;
+    let values = elements([rows, dim]);
+    let x = program.buffer("batch", values)?;
+    let target = program.buffer("target", values)?;
+    let f = program.buffer("network output", values)?;
+    let d_f = program.buffer("gradient of the output", values)?;
     let losses = program.buffer("losses", rows)?;
     let gradients = program.buffer("gradients", len)?;
     let squares = program.buffer("squared gradients", chunks)?;
@@ -292,7 +296,7 @@ impl Session {
             self.loaded.upload_part(self.state.clock, member, noise::CLOCK, &[0_u32; 2])?;
         }
         let speed = self.speed.end();
-        let left = self.config.steps - self.step;
+        let left = self.config.steps.saturating_sub(self.step);
         Ok(Report {
             step: self.step,
             total: self.config.steps,

@@ -1,8 +1,10 @@
 //! What must hold of a training run on either engine.
 
 use hidden_gaussian::compute::{Buffer, Engine};
+use hidden_gaussian::data::Shape;
 use hidden_gaussian::denoiser::TrainingSets;
 use hidden_gaussian::model::Architecture;
+use hidden_gaussian::model::unet::Norm;
 use hidden_gaussian::train::{Checkpoint, Config, Session, Status};
 
 use super::random;
@@ -21,6 +23,16 @@ pub fn odd() -> (Config, TrainingSets) {
         ..Config::quick(vec![5, 6, u64::MAX])
     };
     (config, sets)
+}
+
+/// The same for a U-Net whose sides, channels and batch no tile divides.
+pub fn odd_unet() -> (Config, TrainingSets) {
+    let shape = Shape { height: 4, width: 12, channels: 1 };
+    let images: Vec<f32> = random(1, 40 * shape.dim()).iter().map(|v| 0.5 * v).collect();
+    let (config, sets) = odd();
+    let sets = TrainingSets::new(images, shape.dim(), sets.ranges().to_vec()).unwrap();
+    let architecture = Architecture::UNet { shape, width: 5, levels: 2, norm: Norm::Group };
+    (Config { architecture, batch: 7, ..config }, sets)
 }
 
 pub async fn session(engine: &Engine, config: &Config, sets: &TrainingSets) -> Session {
@@ -53,9 +65,16 @@ async fn state(session: &mut Session) -> Vec<Vec<u32>> {
     state
 }
 
-/// Paused, looked at, saved to bytes, loaded into a new session and resumed = never stopped.
 pub async fn resuming_is_bit_exact(engine: &Engine) {
-    let (config, sets) = odd();
+    resuming(engine, odd()).await;
+}
+
+pub async fn resuming_a_unet_is_bit_exact(engine: &Engine) {
+    resuming(engine, odd_unet()).await;
+}
+
+/// Paused, looked at, saved to bytes, loaded into a new session and resumed = never stopped.
+async fn resuming(engine: &Engine, (config, sets): (Config, TrainingSets)) {
     let mut straight = session(engine, &config, &sets).await;
     assert_eq!(straight.step(50).unwrap(), 50);
     let mut paused = session(engine, &config, &sets).await;
@@ -75,9 +94,16 @@ pub async fn resuming_is_bit_exact(engine: &Engine) {
     assert_eq!(resumed.step(1).unwrap(), 0);
 }
 
-/// Each member of an ensemble is what it would be alone.
 pub async fn members_do_not_leak(engine: &Engine) {
-    let (config, sets) = odd();
+    members_alone(engine, odd()).await;
+}
+
+pub async fn members_of_a_unet_do_not_leak(engine: &Engine) {
+    members_alone(engine, odd_unet()).await;
+}
+
+/// Each member of an ensemble is what it would be alone.
+async fn members_alone(engine: &Engine, (config, sets): (Config, TrainingSets)) {
     let mut together = session(engine, &config, &sets).await;
     together.step(30).unwrap();
     let all = state(&mut together).await;
@@ -93,9 +119,16 @@ pub async fn members_do_not_leak(engine: &Engine) {
     }
 }
 
-/// A member that blows up stops and says so; the others do not notice.
 pub async fn divergence_stays_with_its_member(engine: &Engine) {
-    let (config, sets) = odd();
+    divergence(engine, odd()).await;
+}
+
+pub async fn divergence_of_a_unet_stays_with_its_member(engine: &Engine) {
+    divergence(engine, odd_unet()).await;
+}
+
+/// A member that blows up stops and says so; the others do not notice.
+async fn divergence(engine: &Engine, (config, sets): (Config, TrainingSets)) {
     let mut healthy = session(engine, &config, &sets).await;
     healthy.step(25).unwrap();
     let expected = state(&mut healthy).await;
