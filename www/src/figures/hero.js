@@ -46,6 +46,8 @@ const CURVES = [
     label: "Linearity",
     of: ({ linearity }, sweep) => linearity[levelOf(sweep, SIGMA)].cosine.mean,
   },
+  // A distance to the training set, so in the training set's colour.
+  { label: "GL score", colour: "var(--d-data)", dash: "1 3", symbol: "triangle", of: ({ closeness }) => closeness.gl.mean },
 ];
 
 /**
@@ -66,7 +68,7 @@ export function heroFigure(root, page) {
       const all = sizes(sweep);
       const n = nearestStop(all, values["hero.n"]);
       const chosen = networks(sweep, n);
-      const [memorized, cosine, linearity] = CURVES.map(
+      const [memorized, cosine, linearity, gl] = CURVES.map(
         ({ of }) => spread(chosen.map((point) => of(point, sweep))).mean,
       );
       showSizes(
@@ -81,6 +83,8 @@ export function heroFigure(root, page) {
         "hero.memorized": percent(memorized),
         "hero.cosine": fixed(cosine),
         "hero.linearity": fixed(linearity),
+        "hero.gl": fixed(gl),
+        "hero.heldOut": fixed(spread(chosen.map(({ closenessHeldOut }) => closenessHeldOut.gl.mean)).mean),
         "hero.seeds": count(chosen.length),
         "hero.provenance": provenance(sweep),
       });
@@ -116,6 +120,7 @@ function heroChart(root, choose) {
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<{sweep: Sweep, n: number}>} */ ({
+      name: "the finding",
       label({ sweep }) {
         const ends = CURVES.map(({ label, of }) => {
           const values = curve(sweep, (point) => of(point, sweep));
