@@ -139,7 +139,7 @@ function agreementChart(root) {
         const chosen = same.filter((point) => point.n === n);
         return {
           height: HEIGHT,
-          marginTop: 22,
+          marginTop: 28,
           marginBottom: 40,
           marginLeft: 34,
           marginRight: 16,
@@ -154,7 +154,7 @@ function agreementChart(root) {
             ruleY([0], { stroke: "var(--muted)" }),
             ruleY([1], { stroke: "var(--line)" }),
             ruleX([n], { stroke: "var(--line)" }),
-            title("Cosine between the two networks’ samples", { dx: -34 }),
+            title("Cosine between the two networks’ samples", { dx: -34, dy: -24 }),
             axisName("training images of each, N"),
             line(other, { x: "n", y: "mean", stroke: "var(--d-data)", strokeWidth: 2, strokeDasharray: "2 3" }),
             text(other.slice(-1), {
@@ -166,12 +166,13 @@ function agreementChart(root) {
               fill: "var(--muted)",
             }),
             line(behind, { x: "n", y: "mean", stroke: "var(--d-theta)", strokeWidth: 1.5, strokeOpacity: 0.45 }),
-            text(behind.slice(-1), {
+            text(behind.slice(0, 1), {
               x: "n",
               y: "mean",
               text: () => "faint: recorded",
-              dy: 16,
-              textAnchor: "end",
+              dx: 4,
+              dy: 14,
+              textAnchor: "start",
               fill: "var(--muted)",
             }),
             line(same, { x: "n", y: "mean", stroke: "var(--d-theta)", strokeWidth: 2 }),

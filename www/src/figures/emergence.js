@@ -80,7 +80,7 @@ export function emergenceFigure(root, page, source) {
       drawOverTime({
         axis: "step",
         sittings: here.overTime,
-        recorded: behind.length > 0 ? standAt(behind, here).overTime : [],
+        recorded: recorded ? standAt(likeOf(report, sitting, recorded), here).overTime : [],
         at: here.step,
         top,
       });
@@ -121,8 +121,8 @@ export function emergenceFigure(root, page, source) {
     seed: "emergence.seed",
     settings: () => ({ preset: "quick", data: QUICK_FACES }),
     about: () =>
-      "Trains small networks on 16 to 128 faces of 12 × 12 pixels, and three widths on 32, and looks at them as they go. " +
-      "Their curves are drawn over the recorded ones; the map and Figure IV.2 fill in anew.",
+      "Trains small networks on 16 to 128 faces of 12 × 12 pixels, and three widths on 32. Curves are drawn over the recorded " +
+      "ones.",
     // A run has nothing to show before its first checkpoint.
     onReport: (report, run) => source.show(report && plane(report).length > 0 ? report : undefined, run),
     summary: (report) => {
@@ -176,6 +176,15 @@ const wish = (values) => ({
   width: values["emergence.width"],
   step: values["emergence.step"],
 });
+
+/**
+ * The recorded networks to compare a live one with: those whose learning rate went the same way.
+ * @param {EmergenceReport} report
+ * @param {Sitting} sitting of that report
+ * @param {EmergenceReport} recorded
+ */
+const likeOf = (report, sitting, recorded) =>
+  report.findings.overTime.includes(sitting) ? recorded.findings.overTime : recorded.findings.overWidth;
 
 /** Where the samples are most like those of D_G. @param {Sitting[]} sittings */
 const peak = (sittings) =>

@@ -6,6 +6,7 @@ import { DENOISERS } from "../denoisers.js";
 import { element } from "../dom.js";
 import { count, fixed, percent } from "../format.js";
 import { drawGallery } from "../gallery.js";
+import { HALO } from "../marks.js";
 import { provenance, ReportSource, reportFigure } from "../reports.js";
 import { nearestStop } from "../run-slider.js";
 import { curve, levelOf, networks, sizes, spread } from "../sweep.js";
@@ -180,7 +181,8 @@ function heroChart(root, choose) {
                   text: () => label,
                   textAnchor: "start",
                   dx: 10,
-                  dy: i === 1 ? 14 : -10,
+                  dy: i === 1 ? 14 : i === 3 ? -16 : -10,
+                  ...HALO,
                 }),
               ];
             }),
