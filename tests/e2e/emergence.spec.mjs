@@ -47,18 +47,15 @@ siteTest("the map leads to every width, and its sliders offer what there is", { 
   assert.ok(Number(step?.replaceAll(",", "")) >= 2000, `${step}`);
 });
 
-/** A run of tiny networks in place of the preset's, which takes a minute. @param {Page} page */
-async function trainTiny(page) {
-  const train = { batch: 16, architecture: { width: 16, depth: 1 } };
-  const config = {
-    sizes: [8, 16],
-    trainLong: { ...train, steps: 60 },
-    widths: [8, 12],
-    widthSizes: [16],
-    train: { ...train, steps: 30 },
-    checkpoints: [10, 30],
-    look: { samples: 16, samplerSteps: 4 },
-  };
+const train = { batch: 16, architecture: { width: 16, depth: 1 } };
+const look = { samples: 16, samplerSteps: 4 };
+
+/**
+ * A run of tiny networks in place of the preset's, which takes a minute.
+ * @param {Page} page
+ * @param {Record<string, unknown>} config
+ */
+async function trainTiny(page, config) {
   await page.addInitScript((config) => {
     const { postMessage } = Worker.prototype;
     Worker.prototype.postMessage = function (/** @type {any} */ message, /** @type {any} */ transfer) {
@@ -69,7 +66,15 @@ async function trainTiny(page) {
 }
 
 siteTest("a run trained here to its end is what both figures show", { webgpu: [false] }, async (page) => {
-  await trainTiny(page);
+  await trainTiny(page, {
+    sizes: [8, 16],
+    trainLong: { ...train, steps: 60 },
+    widths: [8, 12],
+    widthSizes: [16],
+    train: { ...train, steps: 30 },
+    checkpoints: [10, 30],
+    look,
+  });
   await open(page, "?engine=cpu", "emergence");
   const recorded = await live(page, "emergence.parameters");
   await page.locator("#emergence .run-panel button", { hasText: "Train it here" }).click();
@@ -84,8 +89,35 @@ siteTest("a run trained here to its end is what both figures show", { webgpu: [f
   await page.locator('#emergence [data-part="over-width"] summary').click();
   const widths = page.locator('#emergence [data-part="over-width"] tbody td:nth-child(2)');
   assert.deepEqual(await widths.allTextContents(), ["8", "12"]);
+  // It lies over the recorded run, and what was said last is what came out.
+  await page.locator('#emergence [data-part="over-time"] svg text', { hasText: "faint: recorded" }).waitFor();
+  await page.waitForTimeout(1500);
+  assert.match((await page.locator("#announcements").textContent()) ?? "", /most like the Gaussian’s/);
   await ready(page, "phase");
   assert.equal(await live(page, "phase.sizes"), "2");
+  // The recorded run is there to go back to, in both figures.
+  await page.locator("#phase button", { hasText: "Show the recorded run" }).click();
+  await changed(page, "phase.sizes", "2");
+  await page.locator("#emergence .run-panel").scrollIntoViewIfNeeded();
+  await page.waitForFunction(
+    (old) => document.querySelector('[data-live="emergence.parameters"]')?.textContent === old,
+    recorded,
+  );
+  await page.locator("#emergence button", { hasText: "Show the new run" }).click();
+  await changed(page, "emergence.parameters", recorded);
+});
+
+siteTest("two networks on halves of the data are trained here, over the recorded curve", { webgpu: [false] }, async (page) => {
+  await trainTiny(page, { sizes: [8, 16], train: { ...train, steps: 30 }, look });
+  await open(page, "?engine=cpu", "agreement");
+  await page.locator("#agreement .run-panel button", { hasText: "Train it here" }).click();
+  await page.locator('#agreement .run-panel[data-state="done"]').waitFor({ timeout: 60_000 });
+  assert.match((await page.locator("#agreement .run-status").textContent()) ?? "", /8 images each agree .* 16 images each/);
+  await page.waitForFunction(() => /^Trained here/.test(document.querySelector('[data-live="agreement.source"]')?.textContent ?? ""));
+  await page.locator("#agreement svg text", { hasText: "faint: recorded" }).waitFor();
+  await page.locator("#agreement .chart-table summary").click();
+  const sizes = await page.locator("#agreement .chart-table tbody td:first-child").allTextContents();
+  assert.deepEqual(sizes.slice(0, 3), ["8", "16", "32, recorded"]);
 });
 
 siteTest("more images, later copies: the phase diagram and its cells", { webgpu: [false] }, async (page) => {

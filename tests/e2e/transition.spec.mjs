@@ -173,6 +173,9 @@ siteTest("the sentences of Section II are bound to the run on the screen", { web
     before,
   );
   assert.match(page.url(), /transition\.run=main-mnist/);
+  // One sentence does not say what another denies.
+  await page.locator('[data-claim="transition.alike"][data-verdict="fails"]').waitFor();
+  assert.match(await live(page, "transition.age"), /no longer quite the Gaussian’s/);
   await page.goBack();
   await page.waitForFunction(
     (old) => document.querySelector('[data-live="transition.networks"]')?.textContent === old,

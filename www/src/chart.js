@@ -4,6 +4,7 @@ import { make } from "./dom.js";
 /**
  * @template D
  * @typedef {object} ChartSpec
+ * @property {string} name what the chart shows, in a few words; no two charts of the page have the same
  * @property {(data: D) => string} label the chart in one sentence, for those who do not see it
  * @property {(data: D, width: number) => import("@observablehq/plot").PlotOptions} options
  * @property {string[]} columns head of the table behind the chart
@@ -37,11 +38,12 @@ export function chart(root, spec) {
   const picture = make("div", { className: "chart-picture" });
   const body = make("tbody");
   const head = make("tr", {}, ...spec.columns.map((column) => make("th", { scope: "col" }, column)));
+  const name = `Table: ${spec.name}`;
   const table = make(
     "details",
     { className: "chart-table" },
-    make("summary", {}, "Table"),
-    make("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Table" }, make("table", {}, make("thead", {}, head), body)),
+    make("summary", { ariaLabel: name }, "Table"),
+    make("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: name }, make("table", {}, make("thead", {}, head), body)),
   );
   root.append(picture, table);
 

@@ -13,13 +13,19 @@ import { levelOf, networks, sizes } from "./sweep.js";
  * @typedef {import("./report.js").Report<"gaussian-bias">} BiasReport
  */
 
-/** Data sets in the order of how Gaussian they are, with their names in a sentence. */
-const SETS = { faces: "Faces", patches: "Patches of photographs", fashion: "Fashion-MNIST", mnist: "MNIST" };
+/** The data sets that are compared, with their names. The table puts them in the order of what was measured. */
+const SETS = { faces: "Faces", patches: "Patches of photographs", mnist: "MNIST", fashion: "Fashion-MNIST" };
 /** Sizes at which the data sets are compared: on either side of the transition. */
 const FEW = 32;
 const MANY = 1024;
 /** A noise level at which a denoiser that knows more than the covariance shows it. */
 const DETAIL_SIGMA = 0.27;
+/** About the images' standard deviation, where an image is decided. */
+const MIDDLE_SIGMA = 0.55;
+/** The noise levels at which the axes agree, by the text. */
+const ALIGNED = [0.1, 3];
+/** A network makes new images if at most this share of its samples are copies. */
+const FEW_COPIES = 0.1;
 /** The level of the linearity in the table. */
 const LINEARITY_SIGMA = 1;
 /** A denoiser is better than another when its error is at most this share of the other's. */
@@ -98,6 +104,7 @@ function tellOfNetworks(live, main) {
     "limits.epochs.many": count(Math.round(last[0].epochs)),
   });
   live.claim("limits.empirical", copies >= 0.5 && cosine < 0.9);
+  live.claim("limits.epochs", few[0].epochs > 10 * last[0].epochs);
 
   // The two ends: the lowest noise level for the floor, the smallest set, whose mean is furthest from that of all images.
   const lowest = main.sigmas.indexOf(Math.min(...main.sigmas));
@@ -130,6 +137,11 @@ function tellOfNetworks(live, main) {
     "limits.affine.network": fixed(at("linearity", "correctedNmse"), 3),
   });
   live.claim("limits.affine", nmse(level) > 0.02 && at("linearityGaussian", "correctedNmse") < 0.01);
+  live.claim(
+    "limits.affineCosine",
+    at("linearityGaussian", "cosine") > 0.95 && at("linearityGaussian", "correctedCosine") > 0.995,
+  );
+  live.claim("limits.affineNetwork", at("linearity", "correctedNmse") > 0.05);
 }
 
 /**
@@ -150,6 +162,23 @@ function tellOfLinear(live, { findings }) {
   });
   const tested = identity.every(Number.isFinite) && few.cosineLinear;
   live.claim("limits.identity", tested ? identity[1] > 0.95 && identity[0] > tested.mean : undefined);
+  live.claim(
+    "limits.linear",
+    few.cosineLinear && many.cosineLinear ? few.cosineLinear.mean < many.cosineLinear.mean - 0.1 : undefined,
+  );
+
+  const levels = [...(many.alignment ?? [])].sort((a, b) => a.sigma - b.sigma);
+  const middle = levels.filter(({ sigma }) => sigma >= ALIGNED[0] && sigma <= ALIGNED[1]).map(({ overlap }) => overlap);
+  const high = levels.at(-1);
+  live.set({
+    "limits.overlap.middle": middle.length > 0 ? percent(Math.min(...middle)) : "–",
+    "limits.overlap.high": percent(high?.overlap ?? NaN),
+    "limits.overlap.sigma": significant(high?.sigma ?? NaN),
+  });
+  live.claim(
+    "limits.overlap",
+    high && middle.length > 0 && high.sigma > ALIGNED[1] ? high.overlap < Math.min(...middle) - 0.1 : undefined,
+  );
 }
 
 /**
@@ -164,7 +193,7 @@ function tellOfSets(live, body, sweeps) {
   /** @param {string} name */
   const cosine = (name) => mean(of(name, MANY), ({ cosineGaussian }) => cosineGaussian.mean);
   body.replaceChildren(
-    ...Object.keys(sweeps).map((name) => {
+    ...Object.keys(sweeps).sort((a, b) => cosine(b) - cosine(a)).map((name) => {
       const numbers = [
         percent(mean(of(name, FEW), ({ closeness }) => closeness.memorized.mean)),
         percent(mean(of(name, MANY), ({ closeness }) => closeness.memorized.mean)),
@@ -179,9 +208,51 @@ function tellOfSets(live, body, sweeps) {
     "limits.sets.many": count(of("faces", MANY)[0].n),
     "limits.sets.sigma": significant(sweeps.faces.sigmas[level]),
     "limits.mnist.cosine": sweeps.mnist ? fixed(cosine("mnist")) : "–",
+    "limits.fashion.cosine": sweeps.fashion ? fixed(cosine("fashion")) : "–",
     "limits.faces.cosine": fixed(cosine("faces")),
   });
-  live.claim("limits.mnist", sweeps.mnist ? cosine("mnist") < cosine("faces") - 0.02 : undefined);
+  live.claim(
+    "limits.mnist",
+    sweeps.mnist && sweeps.fashion
+      ? Math.max(cosine("mnist"), cosine("fashion")) < cosine("faces") - 0.05
+      : undefined,
+  );
+  tellOfDigits(live, sweeps.mnist);
+}
+
+/**
+ * @param {import("./live.js").LiveText} live
+ * @param {Sweep | undefined} mnist
+ */
+function tellOfDigits(live, mnist) {
+  const claims = /** @type {const} */ (["limits.new", "limits.near", "limits.nearFew"]);
+  if (!mnist) return claims.forEach((name) => live.claim(name, undefined));
+  const level = levelOf(mnist, MIDDLE_SIGMA);
+  const [few, many] = [FEW, MANY].map((n) => networks(mnist, nearestStop(sizes(mnist), n)));
+  /** On training images. @param {Point[]} points */
+  const distances = (points) => ({
+    gaussian: mean(points, ({ differenceGaussian }) => differenceGaussian.train[level].mean),
+    empirical: mean(points, ({ differenceEmpirical }) => differenceEmpirical.train[level].mean),
+  });
+  const [near, nearFew] = [distances(many), distances(few)];
+  /** @param {Point[]} points */
+  const copies = (points) => mean(points, ({ closeness }) => closeness.memorized.mean);
+  // The smallest set of which it makes new images.
+  const fresh = sizes(mnist).map((n) => networks(mnist, n)).find((points) => copies(points) <= FEW_COPIES);
+  const cosine = fresh && mean(fresh, ({ cosineGaussian }) => cosineGaussian.mean);
+  live.set({
+    "limits.near.sigma": significant(mnist.sigmas[level]),
+    "limits.near.gaussian": fixed(near.gaussian, 3),
+    "limits.near.empirical": fixed(near.empirical, 3),
+    "limits.nearFew.gaussian": fixed(nearFew.gaussian, 3),
+    "limits.nearFew.empirical": fixed(nearFew.empirical, 3),
+    "limits.new.n": fresh ? count(fresh[0].n) : "–",
+    "limits.new.memorized": fresh ? percent(copies(fresh)) : "–",
+    "limits.new.cosine": fixed(cosine ?? NaN),
+  });
+  live.claim("limits.new", cosine === undefined ? undefined : cosine < 0.8);
+  live.claim("limits.near", near.gaussian < near.empirical);
+  live.claim("limits.nearFew", nearFew.empirical < nearFew.gaussian);
 }
 
 /** The networks of the largest size. @param {Sweep} sweep */

@@ -43,6 +43,7 @@
  *   "emergence.step": number,
  *   "emergence.agreementN": number,
  *   "emergence.seed": number,
+ *   "emergence.agreementSeed": number,
  *   "lab.measure": "gl" | "memorized" | "linearity" | "cosine",
  *   "lab.n": number,
  *   "lab.preset": import("./report.js").Preset,
@@ -327,6 +328,7 @@ export const parameters = {
   "emergence.step": range("Training steps", "How long the network has trained.", 400, 1, 10_000_000),
   "emergence.agreementN": range("Training images N", "How many images each of the two networks has seen.", 4096, 1, 1_000_000),
   "emergence.seed": seed("Seed", "Seed of the networks that are trained here.", 1),
+  "emergence.agreementSeed": seed("Seed", "Seed of the two networks that are trained here.", 1),
   "lab.measure": /** @type {Choice} */ ({
     type: "choice",
     label: "Compare by",

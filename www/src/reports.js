@@ -1,4 +1,5 @@
 /** Reports on the screen: a recorded run at first, and the reader's own once it has something to show. */
+import { make } from "./dom.js";
 import { keepDrawn } from "./figure.js";
 import { showReport } from "./figure-tools.js";
 import { duration } from "./format.js";
@@ -19,6 +20,8 @@ export class ReportSource {
   #listeners = [];
   /** @type {import("./report.js").Report<E> | undefined} */
   #live;
+  /** Whether the reader wants to see the recorded run although there is a live one. */
+  #aside = false;
   #store;
   #name;
   /** The live run on the screen. @type {import("./run-panel.js").Run | undefined} */
@@ -37,7 +40,23 @@ export class ReportSource {
 
   /** The report to show now. @returns {Promise<import("./report.js").Report<E>>} */
   async report() {
-    return this.#live ?? loadRun(this.#name(this.#store.values));
+    return (this.shown === "live" && this.#live) || this.recorded();
+  }
+
+  /** Which of two runs is shown; undefined when there is only the recorded one. @returns {"live" | "recorded" | undefined} */
+  get shown() {
+    return this.#live && (this.#aside ? "recorded" : "live");
+  }
+
+  /** Show the other of the two. */
+  turn() {
+    this.#aside = !this.#aside;
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** The recorded run, whatever is shown. @returns {Promise<import("./report.js").Report<E>>} */
+  recorded() {
+    return loadRun(this.#name(this.#store.values));
   }
 
   /**
@@ -46,6 +65,7 @@ export class ReportSource {
    * @param {import("./run-panel.js").Run} [run] that it came from
    */
   show(report, run) {
+    if (!report) this.#aside = false;
     this.#live = report;
     this.run = report && run;
     for (const listener of this.#listeners) listener();
@@ -58,26 +78,71 @@ export class ReportSource {
 }
 
 /**
- * A figure that draws reports, which are fetched when they are first asked for.
+ * A figure that draws reports, which are fetched when they are first asked for. A live run is drawn over the recorded one.
  * @template {ExperimentName} E
  * @param {HTMLElement} root
  * @param {import("./figure.js").Page} page
  * @param {ReportSource<E>} source
  * @param {{
  *   reads: readonly Key[],
- *   draw: (report: import("./report.js").Report<E>, values: Readonly<Values>) => void,
- * }} figure
+ *   draw: (
+ *     report: import("./report.js").Report<E>,
+ *     values: Readonly<Values>,
+ *     recorded: import("./report.js").Report<E> | undefined,
+ *   ) => void,
+ *   say?: (report: import("./report.js").Report<E>, values: Readonly<Values>) => string,
+ * }} figure `recorded`: the run to compare with, undefined when it is the one shown; `say`: what the reader has chosen, in one
+ *   sentence
  */
-export function reportFigure(root, page, source, { reads, draw }) {
+export function reportFigure(root, page, source, { reads, draw, say }) {
+  /** What the reader had chosen when the figure was last drawn. @type {string | undefined} */
+  let before;
+  const tellShown = runSwitch(root, page, source);
   const update = keepDrawn(root, page, {
     reads,
-    ask: () => source.report(),
-    draw(report) {
-      draw(report, page.store.values);
-      showReport(root, report, source.run);
+    async ask() {
+      const { shown } = source;
+      const report = await source.report();
+      // Without the recorded run, the live one is shown alone.
+      return { report, shown, recorded: shown === "live" ? await source.recorded().catch(() => undefined) : undefined };
+    },
+    draw({ report, shown, recorded }) {
+      const { values } = page.store;
+      draw(report, values, recorded);
+      tellShown(shown);
+      showReport(root, report, shown === "live" ? source.run : undefined);
+      // A run speaks for itself, when it starts and when it ends; what it draws in between is not told.
+      const choice = JSON.stringify(reads.map((key) => values[key]));
+      if (say && before !== undefined && choice !== before) page.live.announce(say(report, values));
+      before = choice;
     },
   });
   source.subscribe(update);
+}
+
+/**
+ * The line that says which run a figure shows, once there are two, with the button that shows the other.
+ * @param {HTMLElement} root
+ * @param {import("./figure.js").Page} page
+ * @param {ReportSource<any>} source
+ * @returns {(shown: ReportSource<any>["shown"]) => void}
+ */
+function runSwitch(root, page, source) {
+  const words = make("span");
+  const button = make("button", {
+    type: "button",
+    onclick() {
+      source.turn();
+      page.live.announce(source.shown === "live" ? "The new run is shown." : "The recorded run is shown.");
+    },
+  });
+  const line = make("p", { className: "shown-run", hidden: true }, words, button);
+  root.querySelector("figcaption")?.before(line);
+  return (shown) => {
+    line.hidden = !shown;
+    words.textContent = shown === "live" ? "Shown: the new run." : "Shown: the recorded run.";
+    button.textContent = shown === "live" ? "Show the recorded run" : "Show the new run";
+  };
 }
 
 /**

@@ -63,3 +63,17 @@ export function onset(sittings, n) {
   const copying = sittings.filter((sitting) => sitting.n === n && sitting.closeness.memorized.mean >= 0.5);
   return copying.sort((a, b) => a.step - b.step).at(0);
 }
+
+/** A cosine is as good as the highest when it is at least this share of it. */
+const NEARLY = 0.95;
+
+/**
+ * The step of the first checkpoint at which the samples were nearly as much like those of D_G as they ever became.
+ * @param {Sitting[]} sittings
+ * @param {number} n
+ */
+export function pace(sittings, n) {
+  const ofSize = sittings.filter((sitting) => sitting.n === n).sort((a, b) => a.step - b.step);
+  const highest = Math.max(...ofSize.map(({ cosineGaussian }) => cosineGaussian.mean));
+  return ofSize.find(({ cosineGaussian }) => cosineGaussian.mean >= NEARLY * highest)?.step;
+}

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { atTheEnd, onset, plane, standAt, widthOf } from "../src/sittings.js";
+import { atTheEnd, onset, pace, plane, standAt, widthOf } from "../src/sittings.js";
 
 /**
  * As much of a network as places in the plane need.
@@ -63,4 +63,17 @@ test("memorization sets in at the first checkpoint with half copies", () => {
   const { overTime } = report.findings;
   assert.equal(onset(overTime, 32)?.step, 6400);
   assert.equal(onset(overTime, 128), undefined);
+});
+
+test("the pace is that of the first checkpoint near the highest cosine", () => {
+  const cosines = new Map([
+    [50, 0.7],
+    [200, 0.9],
+    [400, 0.94],
+    [6400, 0.6],
+  ]);
+  const sittings = [...cosines].map(([step, mean]) => ({ ...sitting(32, 192, step), cosineGaussian: { mean } }));
+  const all = /** @type {import("../src/report.js").Sitting[]} */ (/** @type {unknown} */ (sittings.reverse()));
+  assert.equal(pace(all, 32), 200);
+  assert.equal(pace(all, 64), undefined);
 });

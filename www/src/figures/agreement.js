@@ -1,22 +1,26 @@
 /** Figure IV.3: two networks that share no training image, and the images that they make from the same noise. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
 import { chart } from "../chart.js";
+import { QUICK_FACES } from "../data.js";
 import { canvas, element } from "../dom.js";
 import { count, fixed, percent } from "../format.js";
 import { drawRow } from "../images.js";
 import { axisName, HALO, title } from "../marks.js";
 import { provenance, reportFigure, ReportSource } from "../reports.js";
+import { runPanel } from "../run-panel.js";
 import { nearestStop, runSlider } from "../run-slider.js";
 import { decodeImages } from "../runs.js";
 
 /**
  * @typedef {import("../report.js").Agreement} Agreement
- * @typedef {{sizes: Agreement[], n: number}} Shown
+ * @typedef {{sizes: Agreement[], n: number, recorded: Agreement[]}} Shown `recorded`: drawn faint behind a live run
  */
 
 /** Samples in a row. */
 const COLUMNS = 8;
 const HEIGHT = 280;
+/** Enough for two sets of 1,024 faces that share none. */
+const HALVES = { ...QUICK_FACES, count: 2 * 1024 + QUICK_FACES.heldOut };
 
 /** The recorded run of networks that share no image. @param {import("../store.js").Store} store */
 export const agreementSource = (store) =>
@@ -36,19 +40,16 @@ export function agreementFigure(root, page, source) {
 
   reportFigure(root, page, source, {
     reads: ["emergence.agreementN"],
-    draw(report, values) {
-      const sizes = [...report.findings].sort((a, b) => a.n - b.n);
-      const n = nearestStop(
-        sizes.map((agreement) => agreement.n),
-        values["emergence.agreementN"],
-      );
-      const chosen = sizes.find((agreement) => agreement.n === n);
+    draw(report, values, recorded) {
+      const sizes = bySize(report);
+      const chosen = nearest(sizes, values["emergence.agreementN"]);
       if (!chosen) return;
+      const { n } = chosen;
       showSizes(
         sizes.map((agreement) => agreement.n),
         n,
       );
-      drawChart({ sizes, n });
+      drawChart({ sizes, n, recorded: recorded ? bySize(recorded) : [] });
       chosen.galleries.forEach((gallery, half) => {
         for (const name of /** @type {const} */ (["samples", "nearest"])) {
           drawRow(canvas(root, `${name}-${half}`), decodeImages(report.shape, gallery[name]), COLUMNS);
@@ -66,43 +67,83 @@ export function agreementFigure(root, page, source) {
         "agreement.many": count(last.n),
         "agreement.many.cosine": fixed(last.cosine.mean),
       });
-      live.claim("agreement.apart", first.closeness[0].memorized.mean > 0.5 ? first.cosine.mean < 0.6 : undefined);
-      live.claim("agreement.together", last.closeness[0].memorized.mean < 0.1 ? last.cosine.mean > 0.9 : undefined);
-      live.announce(`Two networks on ${count(n)} images each agree with cosine ${fixed(chosen.cosine.mean)}.`);
+      // A run that is under way has tested nothing yet.
+      const memorizes = report.final && first.closeness[0].memorized.mean > 0.5;
+      const generalizes = report.final && last.closeness[0].memorized.mean < 0.1;
+      live.claim("agreement.apart", memorizes ? first.cosine.mean < 0.6 : undefined);
+      live.claim("agreement.together", generalizes ? last.cosine.mean > 0.9 : undefined);
+    },
+    say(report, values) {
+      const chosen = nearest(bySize(report), values["emergence.agreementN"]);
+      return chosen ? agreementSentence(chosen) : "";
     },
   });
+
+  runPanel(element(root, "run"), page, {
+    experiment: "strong-generalization",
+    seed: "emergence.agreementSeed",
+    settings: () => ({ preset: "quick", data: HALVES }),
+    about: () =>
+      "Trains two pairs of small networks: on 16 faces each and on 1,024 each, none in common. Their curve is drawn over the " +
+      "recorded one.",
+    // A run has nothing to show before its first look.
+    onReport: (report, run) => source.show(report && report.findings.length > 0 ? report : undefined, run),
+    summary: (report) => bySize(report).map(agreementSentence).join(" "),
+  });
 }
+
+/** What was found, the smallest size first. @param {import("../report.js").Report<"strong-generalization">} report */
+const bySize = ({ findings }) => [...findings].sort((a, b) => a.n - b.n);
+
+/** The size nearest to the reader's wish. @param {Agreement[]} sizes @param {number} wish */
+function nearest(sizes, wish) {
+  const n = nearestStop(
+    sizes.map((agreement) => agreement.n),
+    wish,
+  );
+  return sizes.find((agreement) => agreement.n === n);
+}
+
+/** @param {Agreement} agreement */
+const agreementSentence = ({ n, cosine }) =>
+  `Two networks on ${count(n)} images each agree with cosine ${fixed(cosine.mean)}.`;
 
 /** @param {HTMLElement} root */
 function agreementChart(root) {
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<Shown>} */ ({
+      name: "agreement of two networks",
       label: ({ sizes }) =>
         `Cosine between the samples of two networks from the same noise: ` +
         sizes.map(({ n, cosine }) => `${fixed(cosine.mean)} at N = ${count(n)}`).join(", ") +
         `; by chance ${fixed(sizes[0].cosineOtherNoise.mean)}`,
       columns: ["N", "Cosine, same noise", "± s.e.", "Other noise", "± s.e.", "Memorized, first", "Memorized, second"],
-      rows: ({ sizes }) =>
-        sizes.map(({ n, cosine, cosineOtherNoise, closeness }) => [
-          count(n),
+      rows: ({ sizes, recorded }) =>
+        [
+          ...sizes.map((agreement) => ({ ...agreement, note: "" })),
+          ...recorded.map((agreement) => ({ ...agreement, note: ", recorded" })),
+        ].map(({ n, note, cosine, cosineOtherNoise, closeness }) => [
+          count(n) + note,
           fixed(cosine.mean, 3),
           fixed(cosine.standardError, 3),
           fixed(cosineOtherNoise.mean, 3),
           fixed(cosineOtherNoise.standardError, 3),
           ...closeness.map(({ memorized }) => percent(memorized.mean)),
         ]),
-      options({ sizes, n }) {
+      options({ sizes, n, recorded }) {
+        const behind = recorded.map(({ n: size, cosine }) => ({ n: size, ...cosine }));
+        const ticks = [...new Set([...sizes, ...recorded].map((agreement) => agreement.n))];
         const same = sizes.map(({ n: size, cosine }) => ({ n: size, ...cosine }));
         const other = sizes.map(({ n: size, cosineOtherNoise }) => ({ n: size, ...cosineOtherNoise }));
         const chosen = same.filter((point) => point.n === n);
         return {
           height: HEIGHT,
-          marginTop: 22,
+          marginTop: 28,
           marginBottom: 40,
           marginLeft: 34,
           marginRight: 16,
-          x: { type: "log", label: null, ticks: sizes.map((agreement) => agreement.n), tickFormat: count, tickSize: 4 },
+          x: { type: "log", label: null, ticks, tickFormat: count, tickSize: 4 },
           y: {
             domain: [Math.min(0, ...other.map(({ mean }) => mean)), 1],
             label: null,
@@ -113,7 +154,7 @@ function agreementChart(root) {
             ruleY([0], { stroke: "var(--muted)" }),
             ruleY([1], { stroke: "var(--line)" }),
             ruleX([n], { stroke: "var(--line)" }),
-            title("Cosine between the two networks’ samples", { dx: -34 }),
+            title("Cosine between the two networks’ samples", { dx: -34, dy: -24 }),
             axisName("training images of each, N"),
             line(other, { x: "n", y: "mean", stroke: "var(--d-data)", strokeWidth: 2, strokeDasharray: "2 3" }),
             text(other.slice(-1), {
@@ -122,6 +163,16 @@ function agreementChart(root) {
               text: () => "other noise: chance",
               dy: -10,
               textAnchor: "end",
+              fill: "var(--muted)",
+            }),
+            line(behind, { x: "n", y: "mean", stroke: "var(--d-theta)", strokeWidth: 1.5, strokeOpacity: 0.45 }),
+            text(behind.slice(0, 1), {
+              x: "n",
+              y: "mean",
+              text: () => "faint: recorded",
+              dx: 4,
+              dy: 14,
+              textAnchor: "start",
               fill: "var(--muted)",
             }),
             line(same, { x: "n", y: "mean", stroke: "var(--d-theta)", strokeWidth: 2 }),

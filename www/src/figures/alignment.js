@@ -69,6 +69,7 @@ function matrixChart(root) {
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<Alignment>} */ ({
+      name: "alignment of singular vectors and principal axes",
       label: ({ sigma, matrix, overlap }) =>
         `Alignment of the first ${matrix.length} singular vectors of the linear denoiser at noise level ` +
         `${significant(sigma)} with as many principal axes of the training images: they share ${percent(overlap)} of ` +

@@ -101,6 +101,7 @@ function weightsChart(root) {
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<DenoiseResult>} */ ({
+      name: "largest softmax weights",
       label: ({ weights, effective, n }) =>
         `Largest softmax weights: the first image has ${percent(weights[0])}; effectively ${share(effective)} of ${count(n)} images share the answer`,
       columns: ["Rank", "Training image", "Weight"],

@@ -16,8 +16,8 @@ import { atTheEnd, plane, standAt, widthOf } from "../sittings.js";
 /**
  * @typedef {import("../report.js").Sitting} Sitting
  * @typedef {import("../report.js").Report<"emergence">} EmergenceReport
- * @typedef {{axis: "step" | "width", sittings: Sitting[], at: number, top: number}} Curves one network over time, or several
- *   over width; `top`: of the axis
+ * @typedef {{axis: "step" | "width", sittings: Sitting[], recorded: Sitting[], at: number, top: number}} Curves one network
+ *   over time, or several over width; `recorded`: drawn faint behind a live run; `top`: of the axis
  * @typedef {{sittings: Sitting[], current: Sitting}} Map
  */
 
@@ -51,23 +51,19 @@ export function emergenceFigure(root, page, source) {
   const drawMap = mapChart(element(root, "map"), (step, width) =>
     store.set({ "emergence.step": Math.round(step), "emergence.width": Math.round(width) }),
   );
-  const drawOverTime = curvesChart(element(root, "over-time"), (step) =>
+  const drawOverTime = curvesChart(element(root, "over-time"), "scores over training time", (step) =>
     store.set({ "emergence.step": Math.round(step) }),
   );
-  const drawOverWidth = curvesChart(element(root, "over-width"), (width) =>
+  const drawOverWidth = curvesChart(element(root, "over-width"), "scores over width", (width) =>
     store.set({ "emergence.width": Math.round(width) }),
   );
   const rows = /** @type {const} */ (["gaussian", "samples", "nearest"]);
 
   reportFigure(root, page, source, {
     reads: ["emergence.n", "emergence.width", "emergence.step"],
-    draw(report, values) {
+    draw(report, values, recorded) {
       const all = plane(report);
-      const here = standAt(all, {
-        n: values["emergence.n"],
-        width: values["emergence.width"],
-        step: values["emergence.step"],
-      });
+      const here = standAt(all, wish(values));
       const { sitting } = here;
       const ofSize = all.filter(({ n }) => n === here.n);
       const finals = atTheEnd(report, here.n);
@@ -79,9 +75,22 @@ export function emergenceFigure(root, page, source) {
       }
       drawMap({ sittings: ofSize, current: sitting });
       // One scale for all that the sliders lead to.
-      const top = Math.max(1, ...all.map(({ nmseGaussian }) => nmseGaussian.mean));
-      drawOverTime({ axis: "step", sittings: here.overTime, at: here.step, top });
-      drawOverWidth({ axis: "width", sittings: finals, at: here.width, top });
+      const behind = recorded ? plane(recorded) : [];
+      const top = Math.max(1, ...[...all, ...behind].map(({ nmseGaussian }) => nmseGaussian.mean));
+      drawOverTime({
+        axis: "step",
+        sittings: here.overTime,
+        recorded: recorded ? standAt(likeOf(report, sitting, recorded), here).overTime : [],
+        at: here.step,
+        top,
+      });
+      drawOverWidth({
+        axis: "width",
+        sittings: finals,
+        recorded: recorded ? atTheEnd(recorded, here.n) : [],
+        at: here.width,
+        top,
+      });
       live.set({
         "emergence.source": provenance(report),
         "emergence.n": count(here.n),
@@ -97,9 +106,12 @@ export function emergenceFigure(root, page, source) {
         "emergence.finals.n": finals.length > 0 ? count(finals[0].n) : "–",
       });
       tell(report, here.n);
-      live.announce(
-        `Width ${count(here.width)} after ${count(here.step)} steps on ${count(here.n)} images: cosine to the Gaussian’s ` +
-          `samples ${fixed(sitting.cosineGaussian.mean)}, memorized ${percent(sitting.closeness.memorized.mean)}.`,
+    },
+    say(report, values) {
+      const { n, width, step, sitting } = standAt(plane(report), wish(values));
+      return (
+        `Width ${count(width)} after ${count(step)} steps on ${count(n)} images: cosine to the Gaussian’s ` +
+        `samples ${fixed(sitting.cosineGaussian.mean)}, memorized ${percent(sitting.closeness.memorized.mean)}.`
       );
     },
   });
@@ -109,7 +121,8 @@ export function emergenceFigure(root, page, source) {
     seed: "emergence.seed",
     settings: () => ({ preset: "quick", data: QUICK_FACES }),
     about: () =>
-      "Trains small networks on 16 to 128 faces of 12 × 12 pixels, and three widths on 32, and looks at them as they go.",
+      "Trains small networks on 16 to 128 faces of 12 × 12 pixels, and three widths on 32. Curves are drawn over the recorded " +
+      "ones.",
     // A run has nothing to show before its first checkpoint.
     onReport: (report, run) => source.show(report && plane(report).length > 0 ? report : undefined, run),
     summary: (report) => {
@@ -148,14 +161,30 @@ export function emergenceFigure(root, page, source) {
     );
     live.claim(
       "emergence.capacity",
-      finals.length > 2 && middle ? cosine(wide) < cosine(middle) - 0.03 && middle !== wide : undefined,
+      report.final && finals.length > 2 && middle ? cosine(wide) < cosine(middle) - 0.03 && middle !== wide : undefined,
     );
     live.claim(
       "emergence.underfit",
-      finals.length > 2 && middle ? cosine(narrow) < cosine(middle) - 0.03 && middle !== narrow : undefined,
+      report.final && finals.length > 2 && middle ? cosine(narrow) < cosine(middle) - 0.03 && middle !== narrow : undefined,
     );
   }
 }
+
+/** What the reader wants to see. @param {Readonly<import("../parameters.js").Values>} values */
+const wish = (values) => ({
+  n: values["emergence.n"],
+  width: values["emergence.width"],
+  step: values["emergence.step"],
+});
+
+/**
+ * The recorded networks to compare a live one with: those whose learning rate went the same way.
+ * @param {EmergenceReport} report
+ * @param {Sitting} sitting of that report
+ * @param {EmergenceReport} recorded
+ */
+const likeOf = (report, sitting, recorded) =>
+  report.findings.overTime.includes(sitting) ? recorded.findings.overTime : recorded.findings.overWidth;
 
 /** Where the samples are most like those of D_G. @param {Sitting[]} sittings */
 const peak = (sittings) =>
@@ -170,6 +199,7 @@ function mapChart(root, choose) {
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<Map>} */ ({
+      name: "networks by width and training time",
       label: ({ sittings, current }) =>
         `${sittings.length} networks by width and training steps; chosen: width ${count(widthOf(current))} after ` +
         `${count(current.step)} steps, memorized ${percent(current.closeness.memorized.mean)}`,
@@ -219,12 +249,14 @@ function mapChart(root, choose) {
 /**
  * The scores, one above the other, over the training steps or over the width.
  * @param {HTMLElement} root
+ * @param {string} name
  * @param {(position: number) => void} choose
  */
-function curvesChart(root, choose) {
+function curvesChart(root, name, choose) {
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<Curves>} */ ({
+      name,
       label({ axis, sittings, at }) {
         const what = axis === "step" ? "training steps" : "width";
         if (sittings.length === 0) return `Scores over ${what}: 0 networks so far`;
@@ -253,16 +285,22 @@ function curvesChart(root, choose) {
           ...SCORES.flatMap(({ value }) => [fixed(value(sitting).mean, 3), fixed(value(sitting).standardError, 3)]),
         ]),
       pick: choose,
-      options({ axis, sittings, at, top }) {
-        const points = SCORES.flatMap(({ name, value }) =>
-          sittings.map((sitting) => ({ name, x: position(axis, sitting), y: value(sitting).mean })),
-        );
+      options({ axis, sittings, recorded, at, top }) {
+        /** @param {Sitting[]} networks */
+        const scores = (networks) =>
+          SCORES.flatMap((score) =>
+            networks.map((sitting) => ({ name: score.name, x: position(axis, sitting), y: score.value(sitting).mean })),
+          );
+        const [points, behind] = [scores(sittings), scores(recorded)];
+        const [first] = recorded;
+        const note =
+          first && `faint: recorded, N = ${count(first.n)}${axis === "step" ? `, width ${count(widthOf(first))}` : ""}`;
         const references =
           sittings.length === 0
             ? []
             : [{ name: "GL score", y: sittings[0].closenessHeldOut.gl.mean, label: "held-out images" }];
-        const positions = points.map(({ x }) => x);
-        const shown = positions.includes(at) ? [at] : [];
+        const positions = [...points, ...behind].map(({ x }) => x);
+        const shown = points.some(({ x }) => x === at) ? [at] : [];
         return {
           height: CURVES_HEIGHT,
           ...MARGIN,
@@ -273,7 +311,7 @@ function curvesChart(root, choose) {
             type: "log",
             label: null,
             domain: positions.length > 0 ? [Math.min(...positions), Math.max(...positions)] : [1, 10],
-            ticks: axis === "width" ? sittings.map(widthOf) : tens(sittings),
+            ticks: axis === "width" ? sittings.map(widthOf) : tens([...sittings, ...recorded]),
             tickFormat: count,
             tickSize: 4,
           },
@@ -295,6 +333,14 @@ function curvesChart(root, choose) {
             }),
             ruleY(references, { fy: "name", y: "y", stroke: "var(--d-data)", strokeDasharray: "2 3" }),
             text(references, { fy: "name", y: "y", text: "label", frameAnchor: "right", dy: -7, fill: "var(--muted)" }),
+            line(behind, { fy: "name", x: "x", y: "y", stroke: "var(--d-theta)", strokeWidth: 1.5, strokeOpacity: 0.45 }),
+            text(note ? [note] : [], {
+              fy: () => SCORES[0].name,
+              text: (words) => words,
+              frameAnchor: "top-right",
+              dy: -26,
+              fill: "var(--muted)",
+            }),
             line(points, { fy: "name", x: "x", y: "y", stroke: "var(--d-theta)", strokeWidth: 2 }),
             dot(points, { fy: "name", x: "x", y: "y", r: 3, fill: "var(--d-theta)" }),
             dot(

@@ -81,6 +81,7 @@ function errorsChart(root) {
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<SweepResult & {sigma: number}>} */ ({
+      name: "errors over the noise level",
       label: ({ empirical, gaussian }) =>
         `Error over the noise level: from ${fixed(empirical[0])} to ${fixed(empirical[LEVELS - 1])} for the empirical ` +
         `and from ${fixed(gaussian[0])} to ${fixed(gaussian[LEVELS - 1])} for the Gaussian denoiser`,

@@ -6,6 +6,7 @@ import { DENOISERS } from "../denoisers.js";
 import { element } from "../dom.js";
 import { count, fixed, percent } from "../format.js";
 import { drawGallery } from "../gallery.js";
+import { HALO } from "../marks.js";
 import { provenance, ReportSource, reportFigure } from "../reports.js";
 import { nearestStop } from "../run-slider.js";
 import { curve, levelOf, networks, sizes, spread } from "../sweep.js";
@@ -46,6 +47,8 @@ const CURVES = [
     label: "Linearity",
     of: ({ linearity }, sweep) => linearity[levelOf(sweep, SIGMA)].cosine.mean,
   },
+  // A distance to the training set, so in the training set's colour.
+  { label: "GL score", colour: "var(--d-data)", dash: "1 3", symbol: "triangle", of: ({ closeness }) => closeness.gl.mean },
 ];
 
 /**
@@ -66,7 +69,7 @@ export function heroFigure(root, page) {
       const all = sizes(sweep);
       const n = nearestStop(all, values["hero.n"]);
       const chosen = networks(sweep, n);
-      const [memorized, cosine, linearity] = CURVES.map(
+      const [memorized, cosine, linearity, gl] = CURVES.map(
         ({ of }) => spread(chosen.map((point) => of(point, sweep))).mean,
       );
       showSizes(
@@ -81,6 +84,8 @@ export function heroFigure(root, page) {
         "hero.memorized": percent(memorized),
         "hero.cosine": fixed(cosine),
         "hero.linearity": fixed(linearity),
+        "hero.gl": fixed(gl),
+        "hero.heldOut": fixed(spread(chosen.map(({ closenessHeldOut }) => closenessHeldOut.gl.mean)).mean),
         "hero.seeds": count(chosen.length),
         "hero.provenance": provenance(sweep),
       });
@@ -116,6 +121,7 @@ function heroChart(root, choose) {
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<{sweep: Sweep, n: number}>} */ ({
+      name: "the finding",
       label({ sweep }) {
         const ends = CURVES.map(({ label, of }) => {
           const values = curve(sweep, (point) => of(point, sweep));
@@ -175,7 +181,8 @@ function heroChart(root, choose) {
                   text: () => label,
                   textAnchor: "start",
                   dx: 10,
-                  dy: i === 1 ? 14 : -10,
+                  dy: i === 1 ? 14 : i === 3 ? -16 : -10,
+                  ...HALO,
                 }),
               ];
             }),

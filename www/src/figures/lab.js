@@ -351,6 +351,7 @@ function runsChart(root) {
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<Overlay>} */ ({
+      name: "your runs",
       label: (overlay) =>
         `${MEASURES[overlay.measure].title}, against the number of training images, of ${overlay.runs.length} ` +
         `run${overlay.runs.length === 1 ? "" : "s"}: ` +

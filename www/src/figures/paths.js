@@ -103,8 +103,9 @@ export function pathsFigure(root, page, source) {
       "bias.many.cosine.linear": fixed(many.cosineLinear?.mean ?? NaN),
       "bias.many.cosine.linearGaussian": fixed(many.cosineLinearGaussian?.mean ?? NaN),
     });
-    const generalizes = many.closeness.memorized.mean < FEW_COPIES;
-    const memorizes = few.closeness.memorized.mean > MANY_COPIES;
+    // A run that is under way has tested nothing yet.
+    const generalizes = report.final && many.closeness.memorized.mean < FEW_COPIES;
+    const memorizes = report.final && few.closeness.memorized.mean > MANY_COPIES;
     live.claim("bias.samples", generalizes && many.cosineLinear ? many.cosineLinear.mean > 0.9 : undefined);
     live.claim(
       "bias.fewSamples",
@@ -114,8 +115,9 @@ export function pathsFigure(root, page, source) {
     );
     live.claim(
       "bias.leaves",
-      memorizes && few.cosineLinearGaussian && many.cosineLinearGaussian
-        ? few.cosineLinearGaussian.mean < many.cosineLinearGaussian.mean - 0.05
+      memorizes && few.cosineLinear && few.cosineLinearGaussian && many.cosineLinearGaussian
+        ? few.cosineLinearGaussian.mean < many.cosineLinearGaussian.mean - 0.05 &&
+            few.cosineLinearGaussian.mean > few.cosineLinear.mean
         : undefined,
     );
     live.claim("bias.otherCopies", memorizes ? few.cosineEmpirical.mean < 0.95 : undefined);

@@ -7,7 +7,7 @@ import { axisName, title } from "../marks.js";
 import { memorizedColour, memorizedInk } from "../memorized.js";
 import { reportFigure } from "../reports.js";
 import { nearestStop, runSlider } from "../run-slider.js";
-import { onset, widthOf } from "../sittings.js";
+import { onset, pace, widthOf } from "../sittings.js";
 
 /**
  * @typedef {import("../report.js").Sitting} Sitting
@@ -72,12 +72,19 @@ export function phaseFigure(root, page, source) {
       "phase.never": count(sizes.length - reached.length),
       "phase.sizes": count(sizes.length),
     });
+    const paces = sizes.flatMap((size) => pace(sittings, size) ?? []);
+    const [soonest, latest] = [Math.min(...paces), Math.max(...paces)];
+    live.set({
+      "phase.pace.steps":
+        paces.length === 0 ? "–" : soonest === latest ? count(soonest) : `${count(soonest)} to ${count(latest)}`,
+    });
     const tested = final && reached.length > 1;
     // A size that did not come to copy in this run comes after all that did.
     const steps = onsets.map((sitting) => sitting?.step ?? Infinity);
     live.claim("phase.later", tested ? steps.every((step, i) => i === 0 || step >= steps[i - 1]) : undefined);
     // Checkpoints are a factor of two apart, so that is how exactly the times are known.
     live.claim("phase.epochs", tested ? most <= 2 * least : undefined);
+    live.claim("phase.pace", final && paces.length > 1 ? latest <= 2 * soonest : undefined);
   }
 }
 
@@ -89,6 +96,7 @@ function phaseChart(root, choose) {
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<Phase>} */ ({
+      name: "memorized fraction by training images and steps",
       label: ({ sizes, sittings, n, step }) => {
         const chosen = sittings.find((sitting) => sitting.n === n && sitting.step === step);
         const copied = sizes.filter((size) => onset(sittings, size) !== undefined);

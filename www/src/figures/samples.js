@@ -89,6 +89,7 @@ function ratiosChart(root) {
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<SamplesResult & {pick: number}>} */ ({
+      name: "nearest over second nearest training image",
       label: ({ empirical, gaussian }) =>
         `Distance to the nearest over distance to the second nearest training image: ` +
         `${percent(empirical.memorized)} of D_M’s samples and ${percent(gaussian.memorized)} of D_G’s lie below one third`,

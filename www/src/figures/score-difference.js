@@ -17,7 +17,8 @@ import { nearestStop } from "../run-slider.js";
  * @typedef {import("../report.js").Bias} Bias
  * @typedef {import("../report.js").Estimate} Estimate
  * @typedef {import("../parameters.js").Split} Split
- * @typedef {{sigmas: number[], models: Bias[], split: Split, final: boolean}} Shown
+ * @typedef {{sigmas: number[], models: [Bias, Bias]}} Pair
+ * @typedef {Pair & {split: Split, final: boolean, recorded: Pair | undefined}} Shown `recorded`: drawn faint behind a live run
  * @typedef {"linear" | "gaussian" | "empirical"} Other
  */
 
@@ -28,6 +29,8 @@ const MIDDLE = 0.55;
 /** The noise levels that the axis has at least; a network that still trains is looked at at a few only. */
 const LEVELS = [0.05, 10];
 const HEIGHT = 260;
+/** A denoiser is as good as another when its error is at most this much larger. */
+const AS_GOOD = 1.05;
 /** Pixels that two labels need between them. */
 const LABEL_ROOM = 26;
 
@@ -42,16 +45,21 @@ export function scoreDifferenceFigure(root, page, source) {
 
   reportFigure(root, page, source, {
     reads: ["bias.split"],
-    draw(report, values) {
+    draw(report, values, recorded) {
       const models = ends(report);
-      const { sigmas } = report;
-      drawChart({ sigmas, models, split: values["bias.split"], final: report.final });
+      drawChart({
+        sigmas: report.sigmas,
+        models,
+        split: values["bias.split"],
+        final: report.final,
+        recorded: recorded && { sigmas: recorded.sigmas, models: ends(recorded) },
+      });
       tell(report, models);
-      const [few, many] = models;
-      live.announce(
-        `Score differences of the networks trained on ${count(few.n)} and on ${count(many.n)} images. ` +
-          (report.final ? "" : `After ${count(many.step)} steps.`),
-      );
+    },
+    say(report, values) {
+      const [few, many] = ends(report);
+      const images = values["bias.split"] === "train" ? "training" : "held-out";
+      return `Score differences on ${images} images, of the networks trained on ${count(few.n)} and on ${count(many.n)} images.`;
     },
   });
 
@@ -60,7 +68,8 @@ export function scoreDifferenceFigure(root, page, source) {
     seed: "bias.seed",
     settings: () => ({ preset: "quick", data: QUICK_FACES }),
     about: () =>
-      "Trains two small networks, on 16 and on 1,024 faces of 12 × 12 pixels, and fits a linear denoiser to each.",
+      "Trains two small networks, on 16 and on 1,024 faces of 12 × 12 pixels, and fits a linear denoiser to each. Their " +
+      "curves are drawn over the recorded ones.",
     onReport: (report, run) => source.show(report, run),
     summary(report) {
       const [few, many] = ends(report);
@@ -77,8 +86,10 @@ export function scoreDifferenceFigure(root, page, source) {
   function tell(report, [few, many]) {
     const sigma = nearestStop(report.sigmas, MIDDLE);
     const at = report.sigmas.indexOf(sigma);
-    const memorizes = few.closeness.memorized.mean > MANY_COPIES;
-    const generalizes = many.closeness.memorized.mean < FEW_COPIES;
+    // A run that is under way has tested nothing yet.
+    const memorizes = report.final && few.closeness.memorized.mean > MANY_COPIES;
+    const generalizes = report.final && many.closeness.memorized.mean < FEW_COPIES;
+    const [error, errorGaussian] = [many.errorHeldOut[at]?.mean ?? NaN, many.errorGaussian[at]?.mean ?? NaN];
     live.set({
       "bias.source": provenance(report),
       "bias.few": count(few.n),
@@ -93,7 +104,7 @@ export function scoreDifferenceFigure(root, page, source) {
       "bias.many.errorGaussian": estimate(many.errorGaussian[at]),
       // At small budgets a network with many images may only just have got to where it is linear.
       "bias.age":
-        (many.errorHeldOut[at]?.mean ?? NaN) < 0.99 * (many.errorGaussian[at]?.mean ?? NaN)
+        error < 0.99 * errorGaussian
           ? "So it has learned more than the covariance, and is still close to the Gaussian."
           : "So it has only just learned what the covariance tells; how long that lasts is the subject of Section IV.",
       ...Object.fromEntries(
@@ -113,6 +124,7 @@ export function scoreDifferenceFigure(root, page, source) {
             mean(many, "linear", "heldOut") > 0.6 * mean(many, "gaussian", "heldOut")
         : undefined,
     );
+    live.claim("bias.error", generalizes ? error <= AS_GOOD * errorGaussian : undefined);
     live.claim(
       "bias.memorizing",
       memorizes ? mean(few, "empirical", "train") < 0.5 * mean(few, "gaussian", "train") : undefined,
@@ -141,6 +153,7 @@ function differencesChart(root) {
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<Shown>} */ ({
+      name: "score differences",
       label({ sigmas, models, split }) {
         const sigma = nearestStop(sigmas, MIDDLE);
         const at = sigmas.indexOf(sigma);
@@ -154,35 +167,33 @@ function differencesChart(root) {
         return `Score difference to the network on ${images} images at noise level ${significant(sigma)}; ${parts.join("; ")}`;
       },
       columns: ["N", "σ", "Linear", "± s.e.", "Gaussian", "± s.e.", "Empirical", "± s.e."],
-      rows: ({ sigmas, models, split }) =>
-        models.flatMap((model) =>
-          sigmas.map((sigma, i) => [
-            count(model.n),
-            significant(sigma),
-            .../** @type {const} */ (["linear", "gaussian", "empirical"]).flatMap((name) => {
-              const value = differences(model, name)?.[split][i];
-              return value ? [fixed(value.mean, 4), fixed(value.standardError, 4)] : ["–", "–"];
-            }),
-          ]),
+      rows: ({ sigmas, models, split, recorded }) =>
+        [{ sigmas, models, note: "" }, ...(recorded ? [{ ...recorded, note: ", recorded" }] : [])].flatMap((pair) =>
+          pair.models.flatMap((model) =>
+            pair.sigmas.map((sigma, i) => [
+              count(model.n) + pair.note,
+              significant(sigma),
+              .../** @type {const} */ (["linear", "gaussian", "empirical"]).flatMap((name) => {
+                const value = differences(model, name)?.[split][i];
+                return value ? [fixed(value.mean, 4), fixed(value.standardError, 4)] : ["–", "–"];
+              }),
+            ]),
+          ),
         ),
-      options({ sigmas, models, split, final }, width) {
+      options({ sigmas, models, split, final, recorded }, width) {
         const narrow = width < NARROW;
-        const curves = models.flatMap((model) =>
-          OTHERS.flatMap((name) => {
-            const levels = differences(model, name)?.[split];
-            if (!levels) return [];
-            const points = levels.map(({ mean }, i) => ({ facet: model.n, sigma: sigmas[i], value: mean, name }));
-            return [{ facet: model.n, name, points, ...DENOISERS[name] }];
-          }),
-        );
-        const top = Math.max(...models.flatMap((model) => highest(model)));
-        const titles = models.map((model) => ({
-          facet: model.n,
+        const curves = curvesOf({ sigmas, models }, split);
+        const behind = recorded ? curvesOf(recorded, split) : [];
+        const all = [...models, ...(recorded?.models ?? [])];
+        const top = Math.max(...all.flatMap((model) => highest(model)));
+        const titles = models.map((model, facet) => ({
+          facet,
           title: `${final ? nature(model) : "In training"}: N = ${count(model.n)}`,
+          behind: recorded ? `faint: recorded, N = ${count(recorded.models[facet].n)}` : "",
         }));
         const axis = narrow ? "fy" : "fx";
         const facet = { [axis]: "facet" };
-        const facetScale = { label: null, axis: null, domain: models.map(({ n }) => n), padding: narrow ? 0.2 : 0.08 };
+        const facetScale = { label: null, axis: null, domain: models.map((_, i) => i), padding: narrow ? 0.2 : 0.08 };
         return {
           height: narrow ? 2 * HEIGHT : HEIGHT,
           marginTop: 26,
@@ -210,6 +221,25 @@ function differencesChart(root) {
               dx: 2,
               className: "chart-title",
             }),
+            text(titles, {
+              ...facet,
+              text: "behind",
+              frameAnchor: "top-right",
+              dy: -20,
+              dx: -2,
+              fill: "var(--muted)",
+            }),
+            ...behind.map(({ points, colour, dash }) =>
+              line(points, {
+                ...facet,
+                x: "sigma",
+                y: "value",
+                stroke: colour,
+                strokeWidth: 1.5,
+                strokeDasharray: dash,
+                strokeOpacity: 0.45,
+              }),
+            ),
             // Panels one above the other share their x axis.
             ...(narrow ? titles.slice(-1) : titles).map(({ facet: n }) =>
               axisName("noise level σ", { [axis]: () => n }),
@@ -256,6 +286,17 @@ function differencesChart(root) {
     }),
   );
 }
+
+/** A curve for each of the other denoisers in each of the panels, 0 and 1. @param {Pair} pair @param {Split} split */
+const curvesOf = ({ sigmas, models }, split) =>
+  models.flatMap((model, facet) =>
+    OTHERS.flatMap((name) => {
+      const levels = differences(model, name)?.[split];
+      if (!levels) return [];
+      const points = levels.map(({ mean }, i) => ({ facet, sigma: sigmas[i], value: mean, name }));
+      return [{ facet, name, points, ...DENOISERS[name] }];
+    }),
+  );
 
 /** What a trained network does, by the share of copies among its samples. @param {Bias} model */
 function nature({ closeness: { memorized } }) {

@@ -42,6 +42,11 @@ const frame = { height: HEIGHT, marginTop: TOP, marginBottom: BOTTOM, marginLeft
 /** A noise level at which a denoiser that knows more than the covariance shows it. */
 const DETAIL_SIGMA = 0.27;
 
+/** From this cosine on, two sets of samples look alike. */
+const ALIKE = 0.9;
+/** A denoiser is as good as another when its error is at most this much larger. */
+const AS_GOOD = 1.05;
+
 const HELD_OUT = { label: "Held out", colour: "var(--d-data)", dash: "1 3" };
 
 /** @type {{name: "gl" | "memorized" | "linearity", heading: string, format: (value: number) => string, references: Reference[]}[]} */
@@ -52,7 +57,7 @@ const PANELS = [
     format: (value) => fixed(value, 3),
     references: [
       // By definition: a copy is at distance 0 from the training set, and D_M makes nothing else.
-      { ...DENOISERS.empirical, label: "Copies", of: () => 0 },
+      { ...DENOISERS.empirical, of: () => 0 },
       { ...HELD_OUT, of: ({ closenessHeldOut }) => closenessHeldOut.gl.mean },
       { ...DENOISERS.gaussian, of: ({ closenessGaussian }) => closenessGaussian.gl.mean },
     ],
@@ -61,7 +66,11 @@ const PANELS = [
     name: "memorized",
     heading: "Copies among the samples",
     format: percent,
-    references: [{ ...DENOISERS.gaussian, of: ({ closenessGaussian }) => closenessGaussian.memorized.mean }],
+    references: [
+      // By definition, as above.
+      { ...DENOISERS.empirical, of: () => 1 },
+      { ...DENOISERS.gaussian, of: ({ closenessGaussian }) => closenessGaussian.memorized.mean },
+    ],
   },
   {
     name: "linearity",
@@ -202,6 +211,8 @@ function tell({ live }, { recorded, sweep, sigma }) {
     return [values[0].mean, values[last].mean];
   };
   const cosine = ends(({ cosineGaussian }) => cosineGaussian.mean);
+  const heldOut = ends(({ closenessHeldOut }) => closenessHeldOut.gl.mean);
+  const peak = gl.reduce((best, size) => (size.mean > best.mean ? size : best));
   const times = ends((point) => point.epochs);
   const [, empirical] = ends(({ linearityEmpirical }) => linearityEmpirical[level].cosine.mean);
   const [, gaussian] = ends(({ linearityGaussian }) => linearityGaussian[level].cosine.mean);
@@ -212,6 +223,9 @@ function tell({ live }, { recorded, sweep, sigma }) {
     "transition.last": count(gl[last].n),
     "transition.memorized.first": percent(memorized[0].mean),
     "transition.memorized.last": percent(memorized[last].mean),
+    "transition.gl.peak": fixed(peak.mean),
+    "transition.gl.peak.n": count(peak.n),
+    "transition.gl.last": fixed(gl[last].mean),
     "transition.linearity.first": fixed(linearity[0].mean),
     "transition.linearity.last": fixed(linearity[last].mean, 3),
     "transition.linearityEmpirical.last": fixed(empirical),
@@ -223,10 +237,7 @@ function tell({ live }, { recorded, sweep, sigma }) {
     "transition.error.trained": fixed(error, 3),
     "transition.error.gaussian": fixed(errorGaussian, 3),
     "transition.error.sigma": significant(sweep.sigmas[detail]),
-    "transition.age":
-      error < errorGaussian
-        ? "So it has learnt more than the mean and the covariance, and yet its samples resemble the Gaussian’s."
-        : "So this one has only just come to what the mean and the covariance tell; the U-Net above has gone further.",
+    "transition.age": age(error < errorGaussian, cosine[1] >= ALIKE),
     "transition.sigma": significant(sigma),
     "transition.seeds": count(networks(recorded, gl[0].n).length),
     "transition.networks": describe(sweep),
@@ -241,7 +252,22 @@ function tell({ live }, { recorded, sweep, sigma }) {
     "transition.between",
     tested(gaussian - linearity[last].mean <= 0.03 && linearity[last].mean - empirical >= 0.05),
   );
-  live.claim("transition.alike", tested(cosine[1] >= 0.9 && cosine[1] - cosine[0] >= 0.1));
+  live.claim("transition.alike", tested(cosine[1] >= ALIKE && cosine[1] - cosine[0] >= 0.1));
+  live.claim("transition.falls", tested(peak.mean - gl[last].mean >= 0.01 && heldOut[1] < heldOut[0]));
+  live.claim("transition.seen", tested(times[0] > 2 * times[1]));
+  live.claim("transition.error", tested(error <= AS_GOOD * errorGaussian));
+}
+
+/**
+ * What the error of the network with the most images says about it.
+ * @param {boolean} better whether it is a better denoiser than D_G
+ * @param {boolean} alike whether its samples are those of D_G all the same
+ */
+function age(better, alike) {
+  if (!better) return "So this one has only just come to what the mean and the covariance tell; the U-Net above has gone further.";
+  return alike
+    ? "So it has learned more than the mean and the covariance, and yet its samples resemble the Gaussian’s."
+    : "So it has learned more than the mean and the covariance, and its samples are no longer quite the Gaussian’s.";
 }
 
 /** What was trained, in a few words. @param {Sweep} sweep */
@@ -272,6 +298,7 @@ function panelChart(root, { name, heading, format, references }, pick) {
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<View>} */ ({
+      name: heading,
       label({ sweep, sigma }) {
         const values = curves(sweep, sigma)[name];
         const last = values[values.length - 1];
@@ -428,6 +455,7 @@ function levelsChart(root, pick) {
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<View>} */ ({
+      name: "linearity over the noise level",
       label(view) {
         const lowest = lines(view).map(
           ({ label, values }) => `${label} ${fixed(Math.min(...values.map(({ mean }) => mean)))}`,

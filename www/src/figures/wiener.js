@@ -68,6 +68,13 @@ export function wienerFigure(root, page) {
         "wiener.apart": Math.max(...apart) < 1e-9 ? "less than a billionth" : significant(Math.max(...apart), 2),
       });
       live.claim("wiener.converges", last < 0.01);
+      // Half of the way: the strong axes come there first, unless the descent diverges.
+      const halfway = result.directions
+        .toSorted((a, b) => b.variance - a.variance)
+        .map(({ error }) => error.measured.findIndex((value) => Math.abs(value) <= 0.5))
+        .map((at) => (at < 0 ? Infinity : at));
+      live.claim("wiener.order", halfway.every((at, i) => i === 0 || at >= halfway[i - 1]) && last < 1);
+      live.claim("wiener.formula", Math.max(...apart) < 1e-6);
       live.announce(
         `Gradient descent: after ${count(steps[steps.length - 1])} steps the distance to the Wiener filter is ${significant(last)}.`,
       );
@@ -80,6 +87,7 @@ function errorsChart(root) {
   return chart(
     root,
     /** @type {import("../chart.js").ChartSpec<Shown>} */ ({
+      name: "gradient descent along each principal axis",
       label: ({ steps, distance, directions, at }) =>
         `Distance to the Wiener filter over ${count(steps[steps.length - 1])} steps of gradient descent: ` +
         `${significant(distance.measured[at])} after ${count(steps[at])}; along axis ${directions[0].axis} ` +
