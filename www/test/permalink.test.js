@@ -76,3 +76,11 @@ test("the same bits, about the same numbers, other numbers", () => {
   assert.equal(compare(expected, report([[16, 7, 0.5], [64, 7, 0.7]])).verdict, "differs");
   assert.equal(compare(expected, report([[16, 7, 0.4]])).verdict, "differs");
 });
+
+test("the reader's own images cannot be repeated elsewhere, whatever they are called", () => {
+  const data = { set: "faces", size: 12, seed: 1, count: 100, heldOut: 10 };
+  const options = /** @type {import("../src/permalink.js").RunOptions} */ ({ experiment: "transition", preset: "quick", seed: 1, data });
+  assert.ok(isRepeatable(options));
+  assert.ok(!isRepeatable({ ...options, own: true }));
+  assert.ok(!isRepeatable({ ...options, data: { ...data, set: "constructor" } }));
+});
