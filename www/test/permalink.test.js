@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { defaults, fromSearch, toSearch } from "../src/parameters.js";
-import { compare, fromLink, headline, toLink } from "../src/permalink.js";
+import { compare, fromLink, headline, isRepeatable, toLink } from "../src/permalink.js";
 
 /** @param {number} mean */
 const estimate = (mean) => ({ mean, standardError: 0, count: 64 });

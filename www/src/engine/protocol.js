@@ -64,7 +64,9 @@
  * @property {number} index of that training image
  * @property {number} d1 distance to the nearest training image
  * @property {number} d2 distance to the second nearest
- * @typedef {{sigmas: Float32Array, empirical: Path, gaussian: Path, elapsedMs: number}} TrajectoryResult
+ * @property {number[]} toEnd root mean square distance from each D(x_t) to where the path ends
+ * @typedef {{sigmas: Float32Array, empirical: Path, gaussian: Path, between: number[], elapsedMs: number}} TrajectoryResult
+ *   `between`: root mean square distance between the two answers at each step
  *
  * @typedef {{setting: Setting, seed: number, count: number}} SamplesCall
  * @typedef {object} SampleSet

@@ -167,8 +167,13 @@ const handlers = {
     const start = performance.now();
     const { sigmas, empirical, gaussian } = await exact.trajectory({ steps, method: "euler", seed });
     const elapsedMs = performance.now() - start;
+    const dimensions = empirical.d.length / steps;
+    /** @param {Float32Array} images @param {number} i */
+    const image = (images, i) => images.subarray(i * dimensions, (i + 1) * dimensions);
+    const all = Array.from({ length: steps }, (_, i) => i);
     /** @param {typeof empirical} path */
     const show = ({ x, d, nearest }) => ({
+      toEnd: all.map((i) => rmse(image(d, i), image(x, steps))),
       x: pictures(set, x),
       d: pictures(set, d),
       nearest: pictures(set, set.train(nearest.index)),
@@ -176,7 +181,8 @@ const handlers = {
       d1: nearest.d1,
       d2: nearest.d2,
     });
-    return { sigmas, empirical: show(empirical), gaussian: show(gaussian), elapsedMs };
+    const between = all.map((i) => rmse(image(empirical.d, i), image(gaussian.d, i)));
+    return { sigmas, empirical: show(empirical), gaussian: show(gaussian), between, elapsedMs };
   },
 
   async samples({ setting, seed, count }) {
