@@ -179,7 +179,8 @@ export function runPanel(
     errors,
   );
 
-  const draw = () => {
+  const draw = () => keepFocus([main, resume, step, restart, cancel, zip], redraw);
+  const redraw = () => {
     const state = run?.state;
     const active = isActive(state);
     main.textContent = !state ? label : state === "paused" ? "Go on" : active ? "Pause" : "Train again";
@@ -190,7 +191,6 @@ export function runPanel(
     kept = run ? undefined : unfinished.find(({ options }) => same(wished(options.seed), options));
     resume.hidden = !kept;
     if (kept) resume.textContent = `Resume at step ${count(kept.progress.step)}`;
-    keepFocus([step, restart, cancel, zip, resume], [main]);
     const result = state === "done" && shown ? ` ${summary(shown)}` : "";
     status.textContent = run ? statusLine(run, waiting) + result : (about?.() ?? "");
     notice.textContent = run?.notice ?? "";

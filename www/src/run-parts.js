@@ -50,14 +50,15 @@ export function progressBar() {
 
 /**
  * Let the focus not fall to the top of the page with a button that goes: another takes it.
- * @param {HTMLElement[]} buttons some of which may just have been hidden or disabled
- * @param {HTMLElement[]} others the first of them that is there takes the focus
+ * @param {HTMLElement[]} buttons the first of them that is still there takes the focus
+ * @param {() => void} change hides or disables some of them
  */
-export function keepFocus(buttons, others) {
-  const active = document.activeElement;
+export function keepFocus(buttons, change) {
+  const focused = buttons.find((button) => button === document.activeElement);
+  change();
   /** @param {HTMLElement} button */
   const gone = (button) => button.hidden || (button instanceof HTMLButtonElement && button.disabled);
-  if (buttons.some((button) => button === active && gone(button))) others.find((other) => !gone(other))?.focus();
+  if (focused && gone(focused)) buttons.find((button) => !gone(button))?.focus();
 }
 
 /**

@@ -237,7 +237,8 @@ export function labFigure(root, page, { own, show }) {
       outcome,
       make("td", { className: "run-actions" }, speed, ...actions),
     );
-    entry.update = () => {
+    entry.update = () => keepFocus([go, zip, remove, step, restart, speed], redrawRow);
+    const redrawRow = () => {
       const about = describe(entry.options, entry.report);
       title.textContent = about.title;
       details.textContent = about.details;
@@ -262,7 +263,6 @@ export function labFigure(root, page, { own, show }) {
         ? "Nobody else has these images"
         : "Copy a link that repeats this run and compares the numbers";
       choice.disabled = !isSweep(report);
-      keepFocus([go, step, restart, speed], [zip, remove]);
     };
     entry.update();
   };
