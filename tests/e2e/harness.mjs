@@ -44,21 +44,24 @@ function browser(webgpu) {
 after(() => Promise.all([...browsers.values()].map(async (launched) => (await launched).close())));
 
 /**
- * A test of the page in a fresh browser profile, once for each kind of browser in `webgpu`.
+ * A test of the page in a fresh browser profile, once for each kind of browser in `webgpu` and each of `widths`.
  *
  * It also fails if the page throws, logs an error, gets an answer that is no success or asks
  * another host for anything.
  *
  * @param {string} name
- * @param {{ webgpu?: boolean[], context?: import("playwright-core").BrowserContextOptions }} options
+ * @param {{ webgpu?: boolean[], widths?: number[], context?: import("playwright-core").BrowserContextOptions }} options
  * @param {(page: import("playwright-core").Page, options: { webgpu: boolean }) => Promise<void>} body
  */
-export function siteTest(name, { webgpu = [true, false], context: contextOptions = {} }, body) {
-  for (const withWebgpu of webgpu) {
-    const kind = withWebgpu ? "with WebGPU" : "without WebGPU";
+export function siteTest(name, { webgpu = [true, false], widths = [], context: contextOptions = {} }, body) {
+  const kinds = webgpu.flatMap((withWebgpu) => (widths.length > 0 ? widths : [undefined]).map((width) => ({ withWebgpu, width })));
+  for (const { withWebgpu, width } of kinds) {
+    const kind = `${withWebgpu ? "with WebGPU" : "without WebGPU"}${width ? `, ${width} px` : ""}`;
     test(`${name} (${kind})`, { timeout: 120_000 }, async () => {
+      const viewport = width ? { viewport: { width, height: 844 } } : {};
       // Smooth scrolling takes its time, and a test that has gone on meanwhile is led astray.
-      const context = await (await browser(withWebgpu)).newContext({ reducedMotion: "reduce", ...contextOptions });
+      const options = { reducedMotion: /** @type {const} */ ("reduce"), ...viewport, ...contextOptions };
+      const context = await (await browser(withWebgpu)).newContext(options);
       try {
         const page = await context.newPage();
         const faults = watch(page);

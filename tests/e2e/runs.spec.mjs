@@ -119,10 +119,11 @@ async function loseDevice(page, lines) {
   await closed;
 }
 
-siteTest("a run to its end: the curve of its networks, and a table row that stays", {}, async (page, { webgpu }) => {
+siteTest("a run to its end: the curve of its networks, and a table row that stays", { widths: [1280, 390] }, async (page, { webgpu }) => {
   const chart = page.locator("#lab [data-part='lab-chart']");
   await train(page, webgpu ? "gpu" : "cpu", 300);
   await says(page, /^Done/);
+  await page.locator("#announcements", { hasText: /^Run A: Done in .*ransition/ }).waitFor();
   await chart.locator("summary").click();
   assert.equal(await chart.locator("tbody tr").count(), 2);
   assert.equal(runWorkers(page).length, 0);
@@ -143,8 +144,19 @@ siteTest("pause, and go on", {}, async (page, { webgpu }) => {
   const paused = await step(page);
   await page.waitForTimeout(1000);
   assert.equal(await step(page), paused);
-  await press(page, "Go on");
+  await press(page, "One step");
   await trainBeyond(page, paused);
+  await says(page, /paused/);
+  const stepped = await step(page);
+  await press(page, "Go on");
+  await trainBeyond(page, stepped);
+  await press(page, "Restart");
+  await page.waitForFunction(
+    (least) => Number(/Step ([\d,]+) of/.exec(document.querySelector("#lab .run-state")?.textContent ?? "")?.[1].replaceAll(",", "")) < least,
+    stepped,
+    PATIENCE,
+  );
+  assert.equal(await page.locator('#lab [data-part="runs"] tr').count(), 1);
 });
 
 siteTest("cancel answers within 200 ms, and nothing goes on", {}, async (page, { webgpu }) => {
@@ -152,7 +164,9 @@ siteTest("cancel answers within 200 ms, and nothing goes on", {}, async (page, {
   await trainBeyond(page, 0);
   const elapsed = await run(page).evaluate(async (row) => {
     const start = performance.now();
-    [...row.querySelectorAll("button")].find(({ textContent }) => textContent === "Delete")?.click();
+    const button = [...row.querySelectorAll("button")].find(({ textContent }) => textContent === "Delete");
+    button?.focus();
+    button?.click();
     while (row.isConnected) await new Promise((resolve) => setTimeout(resolve));
     return performance.now() - start;
   });
@@ -161,6 +175,7 @@ siteTest("cancel answers within 200 ms, and nothing goes on", {}, async (page, {
     assert.ok(i < 50, "a worker is left");
     await page.waitForTimeout(100);
   }
+  assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("data-part")), "train");
   await page.reload();
   await openLab(page);
   assert.equal(await run(page).count(), 0);
@@ -185,6 +200,8 @@ siteTest("a crashed worker is replaced, and the run goes on", { webgpu: [false] 
   await train(page, "cpu");
   await trainBeyond(page, 0);
   const workers = runWorkers(page);
+  assert.equal(workers.length, 2);
+  await says(page, /CPU, 2 workers/);
   const closed = new Promise((resolve) => workers[0].on("close", resolve));
   await workers[0].evaluate(() => void setTimeout(() => reportError(new Error("simulated crash"))));
   await closed;
@@ -217,31 +234,39 @@ siteTest("changing the engine keeps the run", { webgpu: [true] }, async (page) =
     await choose(page, "engine", label);
     await page.keyboard.press("Escape");
     await says(page, new RegExp(`· ${label}`));
+    const first = await step(page);
+    assert.ok(first >= before, `${first} on the ${label} after ${before}`);
     await trainBeyond(page, before);
   }
 });
 
-siteTest("while a run trains, the page's own thread is never busy for long", { webgpu: [false] }, async (page) => {
-  await train(page, "cpu");
-  await trainBeyond(page, 0);
-  const session = await page.context().newCDPSession(page);
-  /** @typedef {{name: string, pid: number, tid: number, tdur?: number, args: {name?: string}}} TraceEvent */
-  /** @type {TraceEvent[]} */
-  const events = [];
-  session.on("Tracing.dataCollected", ({ value }) => events.push(.../** @type {any[]} */ (value)));
-  await session.send("Tracing.start", { traceConfig: { includedCategories: ["devtools.timeline", "disabled-by-default-devtools.timeline"] } });
-  await page.waitForTimeout(6000);
-  const complete = new Promise((resolve) => session.once("Tracing.tracingComplete", resolve));
-  await session.send("Tracing.end");
-  await complete;
-  // Workers are there to be busy: only the threads of pages count.
-  /** @param {TraceEvent} event */
-  const thread = ({ pid, tid }) => `${pid} ${tid}`;
-  const pages = new Set(events.filter(({ args }) => args?.name === "CrRendererMain").map(thread));
-  // Processor time, in which other work on the machine does not count.
-  const tasks = events
-    .filter((event) => event.name === "RunTask" && event.tdur !== undefined && pages.has(thread(event)))
-    .map(({ tdur = 0 }) => tdur / 1000);
-  assert.ok(tasks.length > 20, `${tasks.length} tasks`);
-  assert.ok(Math.max(...tasks) <= 50, `the longest task took ${Math.max(...tasks)} ms`);
+siteTest("a browser that keeps nothing: the run goes on, and the reader is told", { webgpu: [false] }, async (page) => {
+  await page.addInitScript(() => {
+    Object.defineProperty(window, "indexedDB", {
+      get() {
+        throw new DOMException("The operation is insecure.", "SecurityError");
+      },
+    });
+  });
+  await train(page, "cpu", 300);
+  await says(page, /does not keep the run, so a reload would lose it/);
+  await says(page, /^Done/);
+  const download = page.waitForEvent("download");
+  await press(page, "Save");
+  assert.match((await download).suggestedFilename(), /\.zip$/);
+  await press(page, "Delete");
+  await page.locator('#lab [data-part="empty"]:visible').waitFor();
+});
+
+siteTest("more than the machine has: a sentence, and the next run is as ever", { webgpu: [false] }, async (page) => {
+  await page.goto(`${siteUrl}?engine=cpu&${TINY}&lab.steps=60&lab.width=9999&lab.depth=8`);
+  await openLab(page);
+  await page.locator('#lab [data-part="train"]').click();
+  await says(page, /^Stopped at step 0: .+\./);
+  const width = page.locator('[data-control="lab.width"] input');
+  await width.fill("16");
+  await width.press("Enter");
+  await page.locator('#lab [data-part="train"]').click();
+  await says(page, /^Done/);
+  assert.equal(runWorkers(page).length, 0);
 });

@@ -1,7 +1,9 @@
 // The first picture and Section II: recorded runs, and the same trained here.
 
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
+import { readZip } from "../../www/src/zip.js";
 import { siteTest, siteUrl } from "./harness.mjs";
 import { choose, live, number, ready } from "./page.mjs";
 
@@ -221,9 +223,9 @@ siteTest(
 /**
  * Let “train it here” train a small part of the recorded run.
  * @param {Page} page
- * @param {{sizes: number[], steps: number}} change
+ * @param {{sizes: number[], steps: number, engine?: "cpu" | "gpu"}} change
  */
-async function openSmall(page, { sizes, steps }) {
+async function openSmall(page, { sizes, steps, engine = "cpu" }) {
   await page.route("**/runs/transition-quick-faces.json", async (route) => {
     const response = await route.fetch();
     const report = await response.json();
@@ -232,7 +234,7 @@ async function openSmall(page, { sizes, steps }) {
     report.data.count = Math.max(...sizes) + report.data.heldOut;
     await route.fulfill({ response, json: report });
   });
-  await page.goto(`${siteUrl}?engine=cpu`);
+  await page.goto(`${siteUrl}?engine=${engine}#transition`);
   await ready(page, "transition");
 }
 
@@ -249,12 +251,49 @@ async function step(page) {
   return Number(text.replaceAll(",", "").match(/step (\d+)/i)?.[1] ?? NaN);
 }
 
+/** The numbers that the run trained here has in the table of a chart. @param {Page} page @param {string} part */
+async function here(page, part) {
+  const table = page.locator(`#transition [data-part="${part}"]`);
+  if (!(await table.locator("details").evaluate((details) => details.hasAttribute("open")))) await table.locator("summary").click();
+  const cells = await table.locator("tbody tr td:last-child").allTextContents();
+  return cells.filter((cell) => /\d/.test(cell));
+}
+
+/**
+ * Watch the page's own thread.
+ * @param {Page} page
+ * @returns {Promise<() => Promise<number[]>>} ends it and returns the tasks, in milliseconds of processor time
+ */
+async function traceTasks(page) {
+  const session = await page.context().newCDPSession(page);
+  /** @typedef {{name: string, pid: number, tid: number, tdur?: number, args: {name?: string}}} TraceEvent */
+  /** @type {TraceEvent[]} */
+  const events = [];
+  session.on("Tracing.dataCollected", ({ value }) => events.push(.../** @type {any[]} */ (value)));
+  const includedCategories = ["devtools.timeline", "disabled-by-default-devtools.timeline"];
+  await session.send("Tracing.start", { traceConfig: { includedCategories } });
+  return async () => {
+    const complete = new Promise((resolve) => session.once("Tracing.tracingComplete", resolve));
+    await session.send("Tracing.end");
+    await complete;
+    // Workers are there to be busy: only the threads of pages count.
+    /** @param {TraceEvent} event */
+    const thread = ({ pid, tid }) => `${pid} ${tid}`;
+    const pages = new Set(events.filter(({ args }) => args?.name === "CrRendererMain").map(thread));
+    // Processor time, in which other work on the machine does not count.
+    return events
+      .filter((event) => event.name === "RunTask" && event.tdur !== undefined && pages.has(thread(event)))
+      .map(({ tdur = 0 }) => tdur / 1000);
+  };
+}
+
 siteTest(
-  "a run trained here draws over the recorded one",
-  { webgpu: [false] },
-  async (page) => {
-    await openSmall(page, { sizes: [16, 64], steps: 150 });
+  "a run trained here draws over the recorded one, never holds up the page, and is saved and kept",
+  { widths: [1280, 390] },
+  async (page, { webgpu }) => {
+    await openSmall(page, { sizes: [16, 64], steps: webgpu ? 60 : 150, engine: webgpu ? "gpu" : "cpu" });
     await page.locator('#transition [data-part="gl"] svg').waitFor();
+    const tasks = await traceTasks(page);
     await panelButton(page, "Train it here").click();
     await inState(page, "running");
     await page.waitForFunction(() =>
@@ -263,16 +302,116 @@ siteTest(
     // Nothing is claimed of a run that is not done.
     await page.locator('[data-claim="transition.copies"][data-verdict="untested"]').waitFor();
     await inState(page, "done");
+    await page.waitForFunction(() => /ransition/.test(document.getElementById("announcements")?.textContent ?? ""));
+    const times = await tasks();
+    assert.ok(times.length > 20, `${times.length} tasks`);
+    assert.ok(Math.max(...times) <= 50, `the longest task took ${Math.max(...times)} ms`);
 
     assert.match((await page.locator("#transition .run-status").textContent()) ?? "", /Done in .* (recorded run)/);
     await page.locator('#transition [data-part="gl"] svg text', { hasText: "Here" }).waitFor();
-    await page.waitForFunction(() => /ransition/.test(document.getElementById("announcements")?.textContent ?? ""));
     await page.locator('[data-claim="transition.copies"]:not([data-verdict="untested"])').waitFor();
-    await page.locator('#transition [data-part="gl"] summary').click();
-    const here = await page.locator('#transition [data-part="gl"] tbody tr td:last-child').allTextContents();
-    assert.equal(here.filter((cell) => /\d/.test(cell)).length, 2);
+    assert.equal((await here(page, "gl")).length, 2);
+
+    const download = page.waitForEvent("download");
+    await panelButton(page, "Save run (zip)").click();
+    const file = await download;
+    assert.equal(file.suggestedFilename(), "transition-quick-faces-seed-1.zip");
+    const names = (await readZip(new Uint8Array(await readFile(await file.path())))).map(({ name }) => name);
+    for (const name of ["manifest.json", "report.json", "weights/ensemble-1.safetensors"]) assert.ok(names.includes(name), name);
+    // The lab has it too, at once.
+    await page.locator(".lab-runs tbody tr .run-state", { hasText: /^Done/ }).waitFor();
   },
 );
+
+siteTest("restart repeats the numbers, a new seed has others", { webgpu: [false] }, async (page) => {
+  await openSmall(page, { sizes: [16], steps: 120 });
+  const panel = page.locator("#transition .run-panel");
+  const numbers = async () => [await here(page, "gl"), await here(page, "linearity")];
+  await panelButton(page, "Train it here").click();
+  await inState(page, "done");
+  const first = await numbers();
+  await panelButton(page, "Train again").click();
+  await inState(page, "running");
+  await panelButton(page, "Restart").click();
+  assert.equal(await panel.getAttribute("data-state"), "preparing");
+  await inState(page, "done");
+  assert.deepEqual(await numbers(), first);
+  await panelButton(page, "New seed").click();
+  await inState(page, "preparing");
+  await inState(page, "done");
+  assert.notDeepEqual(await numbers(), first);
+  await page.waitForURL(/transition\.seed=\d+/);
+});
+
+siteTest("one step, speed, time left, resume after a reload, and cancel within 200 ms", { webgpu: [false] }, async (page) => {
+  await openSmall(page, { sizes: [16], steps: 90_000 });
+  const panel = page.locator("#transition .run-panel");
+  const status = panel.locator(".run-status");
+  await panelButton(page, "Train it here").click();
+  await inState(page, "running");
+  await status.filter({ hasText: /steps\/s · .* left/ }).waitFor({ timeout: 30_000 });
+  /** Steps in two seconds. */
+  const pace = async () => {
+    const before = await step(page);
+    await page.waitForTimeout(2000);
+    return (await step(page)) - before;
+  };
+  const full = await pace();
+  await panel.getByLabel("Speed").selectOption("Slow");
+  await page.waitForTimeout(500);
+  const slow = await pace();
+  assert.ok(slow < 0.6 * full, `${slow} steps after ${full}`);
+
+  await panelButton(page, "Pause").click();
+  await inState(page, "paused");
+  await page.waitForTimeout(1000);
+  const paused = await step(page);
+  await panelButton(page, "One step").click();
+  await page.waitForFunction(
+    (old) => Number(document.querySelector("#transition .run-status")?.textContent?.replaceAll(",", "").match(/\d+/)?.[0]) > old,
+    paused,
+  );
+  assert.equal(await panel.getAttribute("data-state"), "paused");
+  // A step of a paused run is kept at once.
+  await page.waitForTimeout(1500);
+  const kept = await step(page);
+
+  await page.reload();
+  await ready(page, "transition");
+  const resume = panel.getByRole("button", { name: /^Resume at step/ });
+  await resume.waitFor();
+  assert.equal(Number((await resume.textContent())?.replaceAll(",", "").match(/\d+/)?.[0]), kept);
+  await resume.focus();
+  await page.keyboard.press("Enter");
+  await inState(page, "running");
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), "Pause");
+  assert.ok((await step(page)) >= kept);
+
+  const elapsed = await panel.evaluate(async (place) => {
+    const start = performance.now();
+    [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Cancel")?.click();
+    while (place.dataset.state !== "idle") await new Promise((resolve) => setTimeout(resolve));
+    return performance.now() - start;
+  });
+  assert.ok(elapsed <= 200, `${elapsed} ms`);
+  await page.waitForFunction(() => document.querySelectorAll(".lab-runs tbody tr").length === 0);
+});
+
+siteTest("an unfinished run with other settings is not offered here", { webgpu: [false] }, async (page) => {
+  await openSmall(page, { sizes: [16], steps: 90_000 });
+  await panelButton(page, "Train it here").click();
+  await inState(page, "running");
+  await panelButton(page, "Pause").click();
+  await inState(page, "paused");
+  await page.waitForTimeout(1500);
+  await page.unrouteAll();
+  await page.reload();
+  await ready(page, "transition");
+  // The figure asks for the whole recorded run now; the lab still has the other.
+  await page.locator("#lab").scrollIntoViewIfNeeded();
+  await page.locator(".lab-runs tbody tr button", { hasText: "Resume" }).waitFor();
+  assert.equal(await page.locator("#transition .run-panel").getByRole("button", { name: /^Resume/ }).count(), 0);
+});
 
 siteTest("a run waits while it is out of sight, unless it is to go on", { webgpu: [false] }, async (page) => {
   await openSmall(page, { sizes: [16], steps: 20_000 });

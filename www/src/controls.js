@@ -119,7 +119,7 @@ function slider(key, parameter, store) {
 }
 
 /**
- * A line of text. What does not have the parameter's form is marked and changes nothing.
+ * A line of text. What does not have the parameter's form is marked, with a sentence that says what has, and changes nothing.
  * @param {Key} key
  * @param {Text} parameter
  * @param {Store} store
@@ -127,19 +127,26 @@ function slider(key, parameter, store) {
 function textField(key, parameter, store) {
   const id = newId();
   const input = make("input", { type: "text", id, title: parameter.help, autocomplete: "off", spellcheck: false });
+  const problem = make("p", { className: "field-error", id: `${id}-error`, role: "alert" });
+  input.setAttribute("aria-describedby", problem.id);
+  /** @param {boolean} fits */
+  const mark = (fits) => {
+    input.setAttribute("aria-invalid", String(!fits));
+    problem.textContent = fits ? "" : parameter.form;
+  };
   input.addEventListener("change", () => {
     const text = input.value.trim().replaceAll(/[\s,;]+/g, " ");
     const fits = text === "" || parameter.pattern.test(text);
-    input.setAttribute("aria-invalid", String(!fits));
+    mark(fits);
     if (fits) store.set({ [key]: text });
   });
   const show = () => {
     input.value = String(store.values[key]);
-    input.removeAttribute("aria-invalid");
+    mark(true);
   };
   store.subscribe([key], show);
   show();
-  return [make("div", { className: "slider-head" }, make("label", { htmlFor: id }, parameter.label)), input];
+  return [make("div", { className: "slider-head" }, make("label", { htmlFor: id }, parameter.label)), input, problem];
 }
 
 /** Powers of ten under a log slider, and its two ends. @param {Range} range */

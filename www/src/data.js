@@ -17,5 +17,12 @@ export const DATA_SETS = {
   mnist: { size: 28, pool: 0, file: "data/mnist.bin" },
 };
 
+/**
+ * Whether the page itself has the images of this name.
+ * @param {string} name
+ * @returns {name is keyof typeof DATA_SETS}
+ */
+export const isPageSet = (name) => Object.hasOwn(DATA_SETS, name);
+
 /** The images of runs that start here: what the quick presets train on, and enough held out to fit D_L. */
 export const QUICK_FACES = { set: "faces", size: 12, seed: 1, count: 1524, heldOut: 500 };

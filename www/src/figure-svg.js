@@ -175,11 +175,13 @@ function* lines(text, frame) {
   }
 }
 
-const measure = document.createElement("canvas").getContext("2d");
+/** @type {CanvasRenderingContext2D | null | undefined} */
+let measure;
 
 /** How a text is set, and how far its baseline lies below its top. @param {CSSStyleDeclaration} style */
 function pens(style) {
   const { fontFamily, fontSize, fontStyle, fontWeight, color } = style;
+  measure ??= document.createElement("canvas").getContext("2d");
   if (measure) measure.font = `${fontStyle} ${fontWeight} ${fontSize} ${fontFamily}`;
   return {
     ascent: measure?.measureText("x").fontBoundingBoxAscent ?? 0,
@@ -258,7 +260,7 @@ const viewBox = (svg) => svg.getAttribute("viewBox") ?? `0 0 ${svg.clientWidth} 
  * Draw items where they stand, with the gaps between them closed.
  * @param {Item[]} items
  */
-function stack(items) {
+export function stack(items) {
   const order = items.toSorted((a, b) => a.top - b.top);
   let dy = -(order[0]?.top ?? 0);
   let end = order[0]?.top ?? 0;
@@ -323,5 +325,5 @@ function colourOf(element, variable) {
 const round = (value) => Math.round(100 * value) / 100;
 
 /** @param {string} text */
-const escape = (text) =>
+export const escape = (text) =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");

@@ -10,6 +10,7 @@ import { copy, save, toCsv } from "./save.js";
 
 /**
  * @typedef {import("./report.js").Report} Report
+ * @typedef {import("./chart.js").Table} Table
  * @typedef {import("./permalink.js").RunOptions} RunOptions
  */
 
@@ -29,6 +30,18 @@ const shown = new WeakMap();
  */
 export function showReport(figure, report, run) {
   shown.set(figure, { report, options: run?.options });
+}
+
+/** The numbers behind figures that have neither chart nor table. @type {WeakMap<Element, () => Table[]>} */
+const behind = new WeakMap();
+
+/**
+ * Tell the numbers of what a figure has drawn, if it shows them as pictures only.
+ * @param {HTMLElement} figure
+ * @param {() => Table[]} tables
+ */
+export function showNumbers(figure, tables) {
+  behind.set(figure, tables);
 }
 
 /**
@@ -89,9 +102,7 @@ function tools(figure, page) {
     make("span", { className: "figure-tools-label", ariaHidden: "true" }, "Save"),
     button("SVG", `save ${title} as a vector picture`, async () => save(`${name}.svg`, new Blob([await svg()], { type: "image/svg+xml" }))),
     button("PNG", `save ${title} as a bitmap`, async () => save(`${name}.png`, await rasterize(await svg(), PNG_SCALE))),
-    ...(figure.querySelector(".chart, table")
-      ? [button("CSV", `save the numbers of ${title} as a table`, () => save(`${name}.csv`, toCsv(numbers(figure))))]
-      : []),
+    button("CSV", `save the numbers of ${title} as a table`, () => save(`${name}.csv`, toCsv(numbers(figure)))),
     button("JSON", `save ${title} with its configuration and all numbers`, () =>
       save(`${name}.json`, JSON.stringify(shown.get(figure)?.report ?? described(figure, name, page), null, 1)),
     ),
@@ -107,7 +118,7 @@ function tools(figure, page) {
  * @param {HTMLElement} figure
  */
 function numbers(figure) {
-  const tables = tablesIn(figure);
+  const tables = [...tablesIn(figure), ...(behind.get(figure)?.() ?? [])];
   for (const table of figure.querySelectorAll("table")) {
     if (table.closest(".chart-table")) continue;
     const [columns = [], ...rows] = [...table.rows].map((row) => [...row.cells].map((cell) => words(cell)));

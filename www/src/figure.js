@@ -107,7 +107,7 @@ let scrolling;
  * @param {HTMLElement} root
  * @param {(isNear: boolean) => void} tell called when it comes near, and when it leaves
  */
-function watchNear(root, tell) {
+export function watchNear(root, tell) {
   /** @param {string} rootMargin */
   const watch = (rootMargin) => {
     const observer = new IntersectionObserver((entries) => tell(entries[entries.length - 1].isIntersecting), {

@@ -1,9 +1,13 @@
 /** What the lab's knobs mean, and how runs are told apart. */
 import { count, significant } from "./format.js";
+import { parameters } from "./parameters.js";
 
 /**
  * @typedef {import("./parameters.js").Values} Values
+ * @typedef {import("./parameters.js").Key} Key
+ * @typedef {import("./parameters.js").Place} Place
  * @typedef {import("./report.js").Report} Report
+ * @typedef {import("./report.js").ExperimentName} ExperimentName
  * @typedef {import("./permalink.js").RunOptions} RunOptions
  * @typedef {import("./report.js").DataRecipe} DataRecipe
  */
@@ -11,13 +15,27 @@ import { count, significant } from "./format.js";
 /** The same images as in the recorded runs: their seed, and how many of them no network sees. */
 const DATA_SEED = 1;
 const HELD_OUT = 500;
-/** The largest training set of the presets. */
-const LARGEST = { quick: 4096, main: 4096, faithful: 8192 };
+/** Training images that the presets need. */
+const NEEDED = {
+  transition: { quick: 4096, main: 4096, faithful: 8192 },
+  "gaussian-bias": { quick: 1024, main: 4096, faithful: 8192 },
+  emergence: { quick: 128, main: 1024, faithful: 64 },
+  "strong-generalization": { quick: 2048, main: 8192, faithful: 8192 },
+};
 /** A network of the other kind than the preset's begins as the preset of its kind does. */
 const NETWORKS = {
   mlp: { kind: "mlp", width: 192, depth: 2 },
   unet: { kind: "unet", width: 16, levels: 2, norm: "none" },
 };
+/** The first moment at which the presets look at a network over time; each of the others is at twice the one before. */
+const FIRST_LOOK = 50;
+/** The training sets of presets on which widths are compared. */
+const WIDTH_SIZE = 32;
+
+/** The parameters that a run finds somewhere in its configuration. */
+const PLACED = /** @type {[Key, Place & import("./parameters.js").Parameter][]} */ (Object.entries(parameters)).filter(
+  ([, { config }]) => config,
+);
 
 /**
  * The run that the lab's controls ask for: its configuration has only what differs from the preset.
@@ -26,34 +44,95 @@ const NETWORKS = {
  * @returns {RunOptions}
  */
 export function labOptions(values, own) {
-  /** @param {"sizes" | "size" | "width" | "depth" | "steps" | "batch" | "rate" | "sampler" | "samples" | "seeds"} name */
-  const list = (name) => (values[`lab.${name}`] === "" ? undefined : values[`lab.${name}`].split(" ").map(Number));
-  /** @param {Parameters<typeof list>[0]} name */
-  const number = (name) => list(name)?.[0];
-
-  const { "lab.preset": preset, "lab.data": set, "lab.seed": seed, "lab.network": network } = values;
-  const usual = preset === "faithful" ? "unet" : "mlp";
-  const kind = network === "preset" ? usual : network;
-  const size = number("size") ?? (kind === "unet" ? 16 : set === "fashion" || set === "mnist" ? 14 : 12);
+  const { "lab.experiment": experiment, "lab.preset": preset, "lab.data": set, "lab.seed": seed } = values;
   const mine = set === "own" ? own : undefined;
-  const sizes = list("sizes")?.sort((a, b) => a - b) ?? (mine && doublings(mine.count - mine.heldOut));
-  const count = Math.max(...(sizes ?? [LARGEST[preset]])) + HELD_OUT;
-  const data = mine ?? { set, size, seed: DATA_SEED, count, heldOut: HELD_OUT };
-  const depth = number("depth");
+  const kind = networkKind(values);
+
+  /** @type {Record<string, any>} */
+  const config = {};
+  for (const [key, { config: place = "", of, list, type, default: usual }] of PLACED) {
+    const value = values[key];
+    if (value === usual || (of && !of.includes(experiment))) continue;
+    const numbers = () => String(value).split(" ").map(Number);
+    put(config, place, list ? inOrder(numbers(), list) : type === "text" ? numbers()[0] : value);
+  }
+  const heldOut = number(values["lab.heldOut"]) ?? mine?.heldOut ?? HELD_OUT;
+  if (mine) Object.assign(config, { ...ownSizes(experiment, mine.count - heldOut), ...config });
+  const data = {
+    set: mine?.set ?? set,
+    size: mine?.size ?? labSize(values),
+    seed: number(values["lab.dataSeed"]) ?? mine?.seed ?? DATA_SEED,
+    count: mine?.count ?? needed(experiment, preset, config) + heldOut,
+    heldOut,
+  };
+
   const architecture = given({
-    ...(kind === usual ? {} : NETWORKS[kind]),
-    ...(kind === "unet" && kind !== usual ? { shape: { height: data.size, width: data.size, channels: 1 } } : {}),
-    width: number("width") ?? (kind === usual ? undefined : NETWORKS[kind].width),
-    [kind === "unet" ? "levels" : "depth"]: depth ?? (kind === usual ? undefined : 2),
+    ...(kind === usualKind(values) ? {} : NETWORKS[kind]),
+    ...(kind === "unet" && kind !== usualKind(values)
+      ? { shape: { height: data.size, width: data.size, channels: 1 } }
+      : {}),
+    ...given({ width: number(values["lab.width"]) }),
+    ...given({ [kind === "unet" ? "levels" : "depth"]: number(values["lab.depth"]) }),
+    ...(kind === "unet" && values["lab.norm"] !== "none" ? { norm: values["lab.norm"] } : {}),
   });
-  const seeds = number("seeds");
-  const config = given({
-    sizes,
-    seeds: seeds && Array.from({ length: seeds }, (_, i) => seed + i),
-    train: given({ steps: number("steps"), batch: number("batch"), rate: number("rate"), architecture }),
-    look: given({ samplerSteps: number("sampler"), samples: number("samples") }),
-  });
-  return { experiment: "transition", preset, data, seed, ...(config && { config }) };
+  if (architecture) put(config, "train.architecture", architecture);
+  const seeds = number(values["lab.seeds"]);
+  if (seeds && experiment === "transition") config.seeds = Array.from({ length: seeds }, (_, i) => seed + i);
+  if (experiment === "emergence") settleEmergence(config);
+  return {
+    experiment,
+    preset,
+    data,
+    seed,
+    ...(mine && { own: /** @type {const} */ (true) }),
+    ...(Object.keys(config).length > 0 && { config }),
+  };
+}
+
+/** Pixels a side of the lab's images. @param {Readonly<Values>} values */
+export function labSize(values) {
+  const { "lab.size": size, "lab.data": set } = values;
+  return number(size) ?? (networkKind(values) === "unet" ? 16 : set === "fashion" || set === "mnist" ? 14 : 12);
+}
+
+/** @param {Readonly<Values>} values */
+const usualKind = (values) => (values["lab.preset"] === "faithful" ? "unet" : "mlp");
+
+/** @param {Readonly<Values>} values */
+function networkKind(values) {
+  return values["lab.network"] === "preset" ? usualKind(values) : values["lab.network"];
+}
+
+/** A number that was typed, if there is one. @param {string} text */
+const number = (text) => (text === "" ? undefined : Number(text));
+
+/** @param {number[]} numbers @param {"rising" | "falling"} order */
+const inOrder = (numbers, order) => numbers.sort((a, b) => (order === "rising" ? a - b : b - a));
+
+/**
+ * Training images that a run needs.
+ * @param {ExperimentName} experiment
+ * @param {import("./report.js").Preset} preset
+ * @param {Record<string, any>} config
+ */
+function needed(experiment, preset, { sizes, widthSizes }) {
+  const usual = NEEDED[experiment][preset];
+  if (experiment === "strong-generalization") return sizes ? 2 * Math.max(...sizes) : usual;
+  // Either list may be the preset's.
+  if (experiment === "emergence") return Math.max(...(sizes ?? [usual]), ...(widthSizes ?? [Math.min(usual, 128)]));
+  return sizes ? Math.max(...sizes) : usual;
+}
+
+/**
+ * Sizes for as many images as the reader has: there may be fewer than the presets want.
+ * @param {ExperimentName} experiment
+ * @param {number} images
+ */
+function ownSizes(experiment, images) {
+  if (experiment === "strong-generalization") return { sizes: doublings(Math.floor(images / 2)) };
+  const sizes = doublings(images);
+  if (experiment === "gaussian-bias") return { sizes: [...new Set([sizes[0], sizes[sizes.length - 1]])] };
+  return experiment === "emergence" ? { sizes, widthSizes: [Math.min(images, WIDTH_SIZE)] } : { sizes };
 }
 
 /** 16, 32, … as far as there are images; with fewer than that, all of them. @param {number} images */
@@ -61,6 +140,32 @@ function doublings(images) {
   const sizes = [];
   for (let n = 16; n <= images; n *= 2) sizes.push(n);
   return sizes.length > 0 ? sizes : [images];
+}
+
+/** What is changed of the training holds for both of its parts, over widths and over time. @param {Record<string, any>} config */
+function settleEmergence(config) {
+  const { steps: _, ...train } = config.train ?? {};
+  const long = { ...train, ...config.trainLong };
+  if (Object.keys(long).length > 0) config.trainLong = long;
+  const last = long.steps;
+  if (!last || config.checkpoints) return;
+  config.checkpoints = [];
+  for (let step = FIRST_LOOK; step <= last; step *= 2) config.checkpoints.push(step);
+  if (config.checkpoints.length === 0) config.checkpoints.push(last);
+}
+
+/**
+ * Put a value into a nested object.
+ * @param {Record<string, any>} object
+ * @param {string} place names with dots between them
+ * @param {unknown} value
+ */
+function put(object, place, value) {
+  const names = place.split(".");
+  const last = names.pop() ?? "";
+  let inner = object;
+  for (const name of names) inner = inner[name] ??= {};
+  inner[last] = value;
 }
 
 /**
@@ -74,25 +179,31 @@ function given(fields) {
 
 /**
  * What each empty field of the lab stands for.
- * @param {Pick<Report, "config" | "data">} recorded a run of the preset
- * @returns {Record<string, string>}
+ * @param {any} config of the preset
+ * @param {DataRecipe} data
+ * @returns {Partial<Record<Key, string>>}
  */
-export function presetValues({ config: { sizes, train, look }, data }) {
-  const { architecture } = train;
-  return {
-    sizes: sizes.join(" "),
-    size: String(data.size),
-    // Recorded runs have several, for their error bars.
-    seeds: "1",
-    width: String(architecture.width),
-    depth: String(architecture.depth ?? architecture.levels),
-    steps: String(train.steps),
-    batch: String(train.batch),
-    rate: significant(train.rate, 2),
-    sampler: String(look.samplerSteps),
-    samples: String(look.samples),
+export function presetValues(config, data) {
+  const { architecture } = config.train;
+  /** @type {Partial<Record<Key, string>>} */
+  const values = {
+    "lab.size": String(data.size),
+    "lab.heldOut": String(data.heldOut),
+    "lab.dataSeed": String(data.seed),
+    "lab.width": String(architecture.width),
+    "lab.depth": String(architecture.depth ?? architecture.levels),
+    "lab.seeds": "1",
   };
+  for (const [key, { config: place = "", list }] of PLACED) {
+    const value = place.split(".").reduce((inner, name) => inner?.[name], config);
+    if (list && value) values[key] = value.map(plain).join(" ");
+    else values[key] = typeof value === "number" ? plain(value) : value === null ? "none" : "";
+  }
+  return values;
 }
+
+/** A number of single precision, as one would type it. @param {number} value */
+const plain = (value) => String(Number(value.toPrecision(6)));
 
 const EXPERIMENTS = {
   transition: "Transition",
@@ -121,7 +232,7 @@ export function describe({ experiment, preset, data, seed, config }, report) {
     `${count(train.steps)} steps of ${train.batch}`,
     `rate ${significant(train.rate, 2)}`,
     `seed ${seed}`,
-    ...(report.config.seeds?.length > 1 ? [`${report.config.seeds.length} seeds`] : []),
+    ...(report.config.seeds?.length > 1 && experiment === "transition" ? [`${report.config.seeds.length} seeds`] : []),
   ];
   return { title, details: details.join(" · ") };
 }
@@ -135,7 +246,7 @@ export function describe({ experiment, preset, data, seed, config }, report) {
 function flat(object, prefix = "") {
   return Object.fromEntries(
     Object.entries(object).flatMap(([name, value]) =>
-      typeof value === "object" && !Array.isArray(value)
+      value !== null && typeof value === "object" && !Array.isArray(value)
         ? Object.entries(flat(value, `${prefix}${name}.`))
         : [[`${prefix}${name}`, String(value)]],
     ),

@@ -16,10 +16,17 @@ const DONE_MS = 2500;
 export function notesSection(root, page) {
   selfCheck(root, page);
   const cite = part(root, "copy-bibtex", HTMLButtonElement);
+  const errors = make("div", { className: "figure-error", role: "alert", hidden: true });
+  cite.parentElement?.after(errors);
   cite.addEventListener("click", async () => {
-    await copy(element(root, "bibtex").textContent ?? "");
-    cite.textContent = "Copied";
-    setTimeout(() => (cite.textContent = "Copy"), DONE_MS);
+    try {
+      await copy(element(root, "bibtex").textContent ?? "");
+      errors.hidden = true;
+      cite.textContent = "Copied";
+      setTimeout(() => (cite.textContent = "Copy"), DONE_MS);
+    } catch (thrown) {
+      showFailure(errors, toFailure(thrown));
+    }
   });
   void comesNear(root).then(() => recordedRuns(element(root, "recorded-runs")));
 }
@@ -28,7 +35,7 @@ export function notesSection(root, page) {
  * @param {HTMLElement} root
  * @param {import("./figure.js").Page} page
  */
-function selfCheck(root, { store, engine, live }) {
+function selfCheck(root, { engine, live }) {
   const button = part(root, "self-check", HTMLButtonElement);
   const result = element(root, "self-check-result");
   const errors = element(root, "self-check-error");
@@ -37,19 +44,16 @@ function selfCheck(root, { store, engine, live }) {
     button.disabled = true;
     button.textContent = "Checking…";
     try {
-      const checks = await engine.call("selfCheck", { engine: store.values.engine });
-      result.querySelector("tbody")?.replaceChildren(
-        ...checks.map(({ name, about, error, tolerance, holds }) =>
-          make(
-            "tr",
-            { className: holds ? "holds" : "fails" },
-            make("th", { scope: "row" }, name, make("small", {}, about)),
-            make("td", {}, error === 0 ? "none" : significant(error, 2)),
-            make("td", {}, tolerance === 0 ? "none" : significant(tolerance, 2)),
-            make("td", { className: "check-verdict" }, holds ? "✓ holds" : "✗ fails"),
-          ),
-        ),
-      );
+      const { cpu, gpu, problem } = await engine.call("selfCheck", {});
+      const checks = [...cpu, ...gpu];
+      result
+        .querySelector("tbody")
+        ?.replaceChildren(
+          heading("CPU engine"),
+          ...cpu.map(checkRow),
+          heading("GPU engine", problem ? `Not checked: ${sentence(problem.message)}` : "Also against the CPU engine."),
+          ...gpu.map(checkRow),
+        );
       result.hidden = false;
       const failed = checks.filter(({ holds }) => !holds).length;
       live.announce(failed ? `${failed} of ${checks.length} checks fail.` : `All ${checks.length} checks hold.`);
@@ -60,6 +64,22 @@ function selfCheck(root, { store, engine, live }) {
     button.textContent = "Run the checks";
   };
   button.addEventListener("click", run);
+}
+
+/** A line over the checks of one engine. @param {string} engine @param {string} [about] */
+const heading = (engine, about = "") =>
+  make("tr", { className: "check-engine" }, make("th", { colSpan: 4, scope: "colgroup" }, engine, make("small", {}, about)));
+
+/** @param {import("./engine/protocol.js").Check} check */
+function checkRow({ name, about, error, tolerance, holds }) {
+  return make(
+    "tr",
+    { className: holds ? "holds" : "fails" },
+    make("th", { scope: "row" }, name, make("small", {}, about)),
+    make("td", {}, error === 0 ? "none" : significant(error, 2)),
+    make("td", {}, tolerance === 0 ? "none" : significant(tolerance, 2)),
+    make("td", { className: "check-verdict" }, holds ? "✓ holds" : "✗ fails"),
+  );
 }
 
 /** @param {HTMLElement} body */

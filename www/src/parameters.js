@@ -59,6 +59,31 @@
  *   "lab.sampler": string,
  *   "lab.samples": string,
  *   "lab.seeds": string,
+ *   "lab.experiment": import("./report.js").ExperimentName,
+ *   "lab.longSteps": string,
+ *   "lab.checkpoints": string,
+ *   "lab.widths": string,
+ *   "lab.widthSizes": string,
+ *   "lab.noiseMean": string,
+ *   "lab.noiseDeviation": string,
+ *   "lab.warmUp": string,
+ *   "lab.floor": string,
+ *   "lab.clip": string,
+ *   "lab.ema": string,
+ *   "lab.blowUp": string,
+ *   "lab.sigmaData": string,
+ *   "lab.norm": "none" | "group",
+ *   "lab.method": "heun" | "euler",
+ *   "lab.sigmaMin": string,
+ *   "lab.sigmaMax": string,
+ *   "lab.sigmas": string,
+ *   "lab.images": string,
+ *   "lab.shown": string,
+ *   "lab.heldOut": string,
+ *   "lab.dataSeed": string,
+ *   "lab.axes": string,
+ *   "lab.paths": string,
+ *   "lab.fitBatches": string,
  *   "lab.seed": number,
  *   figure: string,
  *   run: string,
@@ -74,14 +99,19 @@
  * @property {string} help one sentence on what it does
  * @property {string} [unit]
  *
- * @typedef {Common & {type: "choice", default: string | number, options: {value: string | number, label: string}[]}} Choice
+ * @typedef {object} Place where a run finds it
+ * @property {string} [config] in its configuration, with dots between the names
+ * @property {import("./report.js").ExperimentName[]} [of] the experiments that have it, if not all do
+ * @property {"rising" | "falling"} [list] it is several numbers, in this order
+ *
+ * @typedef {Common & Place & {type: "choice", default: string | number, options: {value: string | number, label: string}[]}} Choice
  *   one of a few named values
  * @typedef {Common & {type: "stops", default: number, stops: number[]}} Stops
  *   one of a few numbers in order, shown as a slider
  * @typedef {Common & {type: "range", default: number, min: number, max: number, scale: "linear" | "log"}} Range
  *   any number of an interval; whole numbers when the scale is linear
- * @typedef {Common & {type: "text", default: string, pattern: RegExp}} Text
- *   words of this form
+ * @typedef {Common & Place & {type: "text", default: string, pattern: RegExp, form: string}} Text
+ *   words of this form; `form` says it as a sentence
  * @typedef {Choice | Stops | Range | Text} Parameter
  */
 import { EXPECT, RUN } from "./permalink.js";
@@ -106,8 +136,26 @@ const seed = (label, help, start) => ({
 /** @type {(label: string, help: string, start: number, min: number, max: number) => Range} */
 const range = (label, help, start, min, max) => ({ type: "range", label, help, default: start, min, max, scale: "linear" });
 
-/** Something to type; left empty, it is as the preset has it. @type {(label: string, help: string, pattern: RegExp) => Text} */
-const field = (label, help, pattern) => ({ type: "text", label, help, default: "", pattern });
+/** @typedef {{pattern: RegExp, form: string}} Form how a text must look, for the machine and for the reader */
+
+/** Something to type; left empty, it is as the preset has it. @type {(label: string, help: string, form: Form, place?: Place) => Text} */
+const field = (label, help, form, place = {}) => ({ type: "text", label, help, default: "", ...form, ...place });
+
+/** A whole number of at most so many digits. @type {(digits: number) => Form} */
+const whole = (digits) => ({
+  pattern: new RegExp(`^[1-9]\\d{0,${digits - 1}}$`),
+  form: `A whole number from 1 to ${"9".repeat(digits)}.`,
+});
+/** @type {Form} */
+const ONE_TO_EIGHT = { pattern: /^[1-8]$/, form: "A whole number from 1 to 8." };
+/** @type {Form} */
+const WHOLE_NUMBERS = { pattern: /^[1-9]\d{0,4}( [1-9]\d{0,4}){0,15}$/, form: "Up to 16 whole numbers, such as 16 64 256." };
+/** @type {Form} */
+const MANY_STEPS = { pattern: /^[1-9]\d{0,5}( [1-9]\d{0,5}){0,15}$/, form: "Up to 16 whole numbers, such as 100 400 1600." };
+/** @type {Form} */
+const POSITIVE = { pattern: /^(?=.*[1-9])\d{1,4}(\.\d{1,6})?$/, form: "A number above 0, such as 0.5." };
+/** @type {Form} */
+const SHARE = { pattern: /^(0(\.\d{1,6})?|1(\.0+)?)$/, form: "A number from 0 to 1, such as 0.02." };
 
 /** @satisfies {Record<Key, Parameter>} */
 export const parameters = {
@@ -383,16 +431,140 @@ export const parameters = {
       { value: "unet", label: "U-Net" },
     ],
   }),
-  "lab.sizes": field("Training images N", "Sizes of the training sets, one network each.", /^\d{1,5}( \d{1,5}){0,15}$/),
-  "lab.size": field("Pixels a side", "Side of an image; a U-Net needs a multiple of 4.", /^(8|12|14|16|20|24|28|32)$/),
-  "lab.width": field("Width", "Hidden units of an MLP, or channels of a U-Net.", /^[1-9]\d{0,3}$/),
-  "lab.depth": field("Depth", "Blocks of an MLP, or resolutions of a U-Net.", /^[1-8]$/),
-  "lab.steps": field("Steps", "How long each network is trained.", /^[1-9]\d{0,5}$/),
-  "lab.batch": field("Batch", "Images in a training step.", /^[1-9]\d{0,3}$/),
-  "lab.rate": field("Learning rate", "The highest learning rate of the schedule.", /^(0?\.\d{1,8}|[1-9](\.\d)?e-[1-9])$/),
-  "lab.sampler": field("Sampler steps", "Heun steps from noise to image.", /^([2-9]|[1-9]\d)$/),
-  "lab.samples": field("Samples", "How many samples are drawn to measure.", /^[1-9]\d{0,3}$/),
-  "lab.seeds": field("Seeds", "How many networks are trained at each size, from different seeds.", /^[1-8]$/),
+  "lab.experiment": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Experiment",
+    help: "What is trained and what is looked at: one of the figures above.",
+    default: "transition",
+    options: [
+      { value: "transition", label: "Transition" },
+      { value: "gaussian-bias", label: "Gaussian bias" },
+      { value: "emergence", label: "Emergence" },
+      { value: "strong-generalization", label: "Two halves" },
+    ],
+  }),
+  "lab.sizes": field("Training images N", "Sizes of the training sets, one network each.", WHOLE_NUMBERS, {
+    config: "sizes",
+    list: "rising",
+  }),
+  "lab.size": field("Pixels a side", "Side of an image; a U-Net needs a multiple of 4.", {
+    pattern: /^(8|12|14|16|20|24|28|32)$/,
+    form: "One of 8, 12, 14, 16, 20, 24, 28 and 32.",
+  }),
+  "lab.width": field("Width", "Hidden units of an MLP, or channels of a U-Net.", whole(4)),
+  "lab.depth": field("Depth", "Blocks of an MLP, or resolutions of a U-Net.", ONE_TO_EIGHT),
+  "lab.steps": field("Steps", "How long each network is trained.", whole(6), { config: "train.steps" }),
+  "lab.batch": field("Batch", "Images in a training step.", whole(4), { config: "train.batch" }),
+  "lab.rate": field(
+    "Learning rate",
+    "The highest learning rate of the schedule.",
+    { pattern: /^(0?\.\d{1,8}|[1-9](\.\d)?e-[1-9])$/, form: "A number below 1, such as 0.004 or 4e-3." },
+    { config: "train.rate" },
+  ),
+  "lab.sampler": field(
+    "Sampler steps",
+    "Steps from noise to image.",
+    { pattern: /^([2-9]|[1-9]\d)$/, form: "A whole number from 2 to 99." },
+    { config: "look.samplerSteps" },
+  ),
+  "lab.samples": field("Samples", "How many samples are drawn to measure.", whole(4), { config: "look.samples" }),
+  "lab.seeds": field("Seeds", "How many networks are trained at each size, from different seeds.", ONE_TO_EIGHT, {
+    of: ["transition"],
+  }),
+  "lab.longSteps": field("Steps over time", "How long the networks that are watched over time are trained.", whole(6), {
+    config: "trainLong.steps",
+    of: ["emergence"],
+  }),
+  "lab.checkpoints": field("Looks at steps", "When the networks are looked at.", MANY_STEPS, {
+    config: "checkpoints",
+    list: "rising",
+    of: ["emergence"],
+  }),
+  "lab.widths": field("Widths", "Widths that are compared, one network each.", WHOLE_NUMBERS, {
+    config: "widths",
+    list: "rising",
+    of: ["emergence"],
+  }),
+  "lab.widthSizes": field("N of the widths", "Sizes of the training sets on which widths are compared.", WHOLE_NUMBERS, {
+    config: "widthSizes",
+    list: "rising",
+    of: ["emergence"],
+  }),
+  // What is seldom changed.
+  "lab.noiseMean": field(
+    "Mean of ln σ",
+    "Where the noise levels of training lie.",
+    { pattern: /^-?\d(\.\d{1,4})?$/, form: "A number between −10 and 10." },
+    { config: "train.logSigmaMean" },
+  ),
+  "lab.noiseDeviation": field("Spread of ln σ", "How far the noise levels of training spread.", POSITIVE, {
+    config: "train.logSigmaDeviation",
+  }),
+  "lab.warmUp": field(
+    "Warm-up",
+    "Steps in which the learning rate rises.",
+    { pattern: /^\d{1,6}$/, form: "A whole number from 0 to 999999." },
+    { config: "train.warmUp" },
+  ),
+  "lab.floor": field("Rate at the end", "Share of the learning rate that is left at the end; 1 keeps it constant.", SHARE, {
+    config: "train.floor",
+  }),
+  "lab.clip": field("Gradient clip", "Largest norm of a gradient; empty is no limit.", POSITIVE, { config: "train.clip" }),
+  "lab.ema": field("Averaging limit", "Most that the moving average of the weights keeps of itself in a step.", SHARE, {
+    config: "train.emaLimit",
+  }),
+  "lab.blowUp": field("Diverged above", "A network whose loss exceeds this is given up.", POSITIVE, { config: "train.blowUp" }),
+  "lab.sigmaData": field("σ of the data", "The standard deviation that the preconditioning counts on.", POSITIVE, {
+    config: "train.sigmaData",
+  }),
+  "lab.norm": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Normalization of a U-Net",
+    help: "Whether groups of channels are normalized in a U-Net.",
+    default: "none",
+    options: [
+      { value: "none", label: "None" },
+      { value: "group", label: "Groups" },
+    ],
+  }),
+  "lab.method": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Sampler",
+    help: "Heun asks the network twice a step, Euler once.",
+    default: "heun",
+    config: "look.method",
+    options: [
+      { value: "heun", label: "Heun" },
+      { value: "euler", label: "Euler" },
+    ],
+  }),
+  "lab.sigmaMin": field("Lowest σ", "The noise level at which the sampler ends.", POSITIVE, { config: "look.sigmaMin" }),
+  "lab.sigmaMax": field("Highest σ", "The noise level at which the sampler begins.", POSITIVE, { config: "look.sigmaMax" }),
+  "lab.sigmas": field(
+    "Compared at σ",
+    "Noise levels at which denoisers are compared.",
+    { pattern: /^\d{1,3}(\.\d{1,4})?( \d{1,3}(\.\d{1,4})?){0,15}$/, form: "Up to 16 numbers above 0." },
+    { config: "look.sigmas", list: "falling" },
+  ),
+  "lab.images": field("Images compared", "Images that are denoised at each noise level.", whole(4), { config: "look.images" }),
+  "lab.shown": field("Samples shown", "Samples that the report keeps as pictures.", whole(2), { config: "look.shown" }),
+  "lab.heldOut": field("Held-out images", "Images that no network sees.", whole(4)),
+  "lab.dataSeed": field("Data seed", "Seed of the images, and of which of them are held out.", {
+    pattern: /^\d{1,9}$/,
+    form: "A whole number from 0 to 999999999.",
+  }),
+  "lab.axes": field("Principal axes", "How many axes are compared with those of the linear fit.", whole(2), {
+    config: "axes",
+    of: ["gaussian-bias"],
+  }),
+  "lab.paths": field("Paths", "How many samples are followed step by step.", whole(2), {
+    config: "paths",
+    of: ["gaussian-bias"],
+  }),
+  "lab.fitBatches": field("Batches of the fit", "Batches of 256 noisy images that the linear denoiser is fitted to.", whole(3), {
+    config: "look.distillation.batches",
+    of: ["gaussian-bias"],
+  }),
   "lab.seed": seed("Seed", "All random numbers of the run follow from it.", 1),
   // What links carry besides settings.
   figure: /** @type {Text} */ ({
@@ -401,6 +573,7 @@ export const parameters = {
     help: "Shows this figure alone, for other pages to embed.",
     default: "",
     pattern: /^[a-z-]+$/,
+    form: "The name of a figure.",
   }),
   run: /** @type {Text} */ ({
     type: "text",
@@ -408,6 +581,7 @@ export const parameters = {
     help: "A run to repeat: experiment, preset, seed and data.",
     default: "",
     pattern: RUN,
+    form: "As a link of this page has it.",
   }),
   "run.config": /** @type {Text} */ ({
     type: "text",
@@ -415,6 +589,7 @@ export const parameters = {
     help: "What differs from the preset, as JSON.",
     default: "",
     pattern: /^\{.{0,4000}\}$/,
+    form: "As a link of this page has it.",
   }),
   "run.expect": /** @type {Text} */ ({
     type: "text",
@@ -422,6 +597,7 @@ export const parameters = {
     help: "What came out where the link was made.",
     default: "",
     pattern: EXPECT,
+    form: "As a link of this page has it.",
   }),
 };
 
@@ -451,9 +627,10 @@ export function parse(key, text) {
 /**
  * Read the state from a URL's query. What is missing is at its default; what makes no sense too, with a notice.
  * @param {string} search
+ * @param {boolean} [own] whether the reader's own images are there
  * @returns {{values: Values, problems: string[]}}
  */
-export function fromSearch(search) {
+export function fromSearch(search, own = false) {
   const values = defaults();
   const problems = [];
   for (const [name, text] of new URLSearchParams(search)) {
@@ -465,7 +642,7 @@ export function fromSearch(search) {
         `“${shortened(text)}” is no value for ${parameters[key].label}; ` +
           (parameters[key].default === "" ? "it is left out." : `using ${parameters[key].default}.`),
       );
-    else if (value === "own")
+    else if (value === "own" && !own)
       problems.push("The link was made with somebody’s own images, which never leave their machine; using Faces.");
     else Object.assign(values, { [key]: value });
   }

@@ -17,7 +17,7 @@
  *   largest: number,
  * }} Match
  */
-import { DATA_SETS } from "./data.js";
+import { isPageSet } from "./data.js";
 
 /** How far the headline numbers, all of order one, may lie apart when the engines differ in their rounding. */
 export const TOLERANCE = 0.05;
@@ -66,7 +66,7 @@ export function runLink(store, options, report) {
 }
 
 /** Whether others can make the same images: the reader's own never leave the machine. @param {RunOptions} options */
-export const isRepeatable = ({ data }) => data.set in DATA_SETS;
+export const isRepeatable = ({ data, own }) => !own && isPageSet(data.set);
 
 /**
  * The query of a link to this run.

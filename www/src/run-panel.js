@@ -2,7 +2,9 @@
 import { make } from "./dom.js";
 import { toFailure } from "./engine/protocol.js";
 import { showFailure } from "./figure.js";
-import { count, duration, sentence, significant } from "./format.js";
+import { count } from "./format.js";
+import { isActive, keepFocus, progressBar, speedChoice, statusLine } from "./run-parts.js";
+import { saveRun } from "./save-run.js";
 
 /**
  * @typedef {import("./report.js").Report} Report
@@ -16,20 +18,13 @@ import { count, duration, sentence, significant } from "./format.js";
  * @property {ExperimentName} experiment
  * @property {string} [label] of the button that starts
  * @property {import("./parameters.js").Key} seed where the seed of the run is kept
- * @property {() => Omit<RunOptions, "experiment" | "seed"> | undefined} settings what a run that starts now is to be; undefined
- *   while that is not known yet
+ * @property {(seed: number) => Omit<RunOptions, "experiment" | "seed"> | undefined} settings what a run from this seed is to be;
+ *   undefined while that is not known yet
  * @property {() => string} [about] what would be trained, in one sentence, while nothing is
  * @property {(report: Report | undefined, run: Run) => void} onReport each report, the last one final; undefined when a run
  *   starts, or is cancelled: nothing of it is to be seen
  * @property {(report: Report) => string} summary what came out, in one sentence
  */
-
-/** Shares of the time that a run trains: for those who want to watch, or to spare their machine. */
-const SPEEDS = [
-  { label: "Full speed", share: 1 },
-  { label: "Half speed", share: 0.5 },
-  { label: "Slow", share: 0.1 },
-];
 
 /**
  * @param {HTMLElement} place
@@ -70,12 +65,17 @@ export function runPanel(
       showFailure(errors, toFailure(thrown), start);
     }
   };
+  /** The run that these settings and this seed make. @param {number} from @returns {RunOptions | undefined} */
+  const wished = (from) => {
+    const wanted = settings(from);
+    return wanted && { experiment, seed: from, ...wanted };
+  };
   const start = () =>
     void begin(() => {
-      const wanted = settings();
+      const wanted = wished(Number(store.values[seed]));
       if (!wanted)
         throw { kind: "BadInput", message: "The recorded run is not there yet", hint: "Try again in a moment." };
-      return runner.start({ experiment, seed: Number(store.values[seed]), ...wanted });
+      return runner.start(wanted);
     });
   const reset = () => {
     const before = run;
@@ -132,19 +132,26 @@ export function runPanel(
     main.focus();
   });
   const resume = button("", () => {
-    const id = kept?.id;
-    if (!id) return;
+    if (!kept) return;
+    const { id, options } = kept;
     unfinished = unfinished.filter((one) => one.id !== id);
+    // So that to restart it is to have the same run again.
+    store.set({ [seed]: options.seed });
     void begin(() => runner.resumeSaved(id));
   });
   resume.title = "Go on with the run that was under way when this page was last closed";
-  const speed = make(
-    "select",
-    { ariaLabel: "Speed", onchange: () => run && (run.speed = Number(speed.value)) },
-    ...SPEEDS.map(({ label: name, share }) => make("option", { value: String(share) }, name)),
-  );
+  const zip = button("Save run (zip)", () => {
+    const saved = run;
+    errors.hidden = true;
+    void saved
+      ?.weights()
+      .then((weights) => saveRun(store, saved, weights))
+      .catch((thrown) => showFailure(errors, toFailure(thrown)));
+  });
+  zip.title = "One zip with configuration, report, samples, weights and citation";
+  const speed = speedChoice(() => run);
   const keep = make("input", { type: "checkbox", onchange: attend });
-  const bar = make("progress", { max: 1, value: 0, ariaLabel: "Training" });
+  const progress = progressBar();
   const status = make("p", { className: "run-status" });
   const notice = make("p", { className: "run-notice" });
   const errors = make("div", { className: "figure-error", role: "alert", hidden: true });
@@ -161,28 +168,27 @@ export function runPanel(
         restart,
         fresh,
         cancel,
+        zip,
       ),
       speed,
       make("label", { className: "run-keep" }, keep, "Keep running when out of sight"),
     ),
-    bar,
+    progress.bar,
     status,
     notice,
     errors,
   );
 
-  const draw = () => {
+  const draw = () => keepFocus([main, resume, step, restart, cancel, zip], redraw);
+  const redraw = () => {
     const state = run?.state;
-    const active = state === "preparing" || state === "running" || state === "paused";
+    const active = isActive(state);
     main.textContent = !state ? label : state === "paused" ? "Go on" : active ? "Pause" : "Train again";
     step.hidden = restart.hidden = cancel.hidden = !active;
     step.disabled = state !== "paused";
-    bar.hidden = !run;
-    if (run && state !== "preparing") bar.value = run.progress.total ? run.progress.step / run.progress.total : 0;
-    // Without a value the bar says that it does not know how long it takes.
-    else bar.removeAttribute("value");
-    const wanted = run ? undefined : settings();
-    kept = unfinished.find(({ options: { preset, data } }) => wanted?.preset === preset && same(wanted.data, data));
+    zip.hidden = state !== "done" || !shown?.final;
+    progress.show(run);
+    kept = run ? undefined : unfinished.find(({ options }) => same(wished(options.seed), options));
     resume.hidden = !kept;
     if (kept) resume.textContent = `Resume at step ${count(kept.progress.step)}`;
     const result = state === "done" && shown ? ` ${summary(shown)}` : "";
@@ -215,27 +221,14 @@ export function runPanel(
   };
 }
 
-/** @param {unknown} a @param {unknown} b plain data */
-const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
-
 /**
- * How far a run is, in one line.
- * @param {Pick<Run, "state" | "progress" | "engine" | "report" | "failure">} run
- * @param {boolean} waiting whether it is paused because the reader looks elsewhere
+ * Whether two pieces of plain data are the same, in whatever order their fields come.
+ * @param {any} a
+ * @param {any} b
+ * @returns {boolean}
  */
-export function statusLine({ state, progress, engine, report, failure }, waiting) {
-  const { step, total, stepsPerSecond, secondsLeft, workers } = progress;
-  const place = engine === "gpu" ? "GPU" : workers > 1 ? `CPU, ${workers} workers` : "CPU";
-  const at = `Step ${count(step)} of ${count(total)}`;
-  if (state === "preparing") return "Drawing the images and fitting the exact denoisers…";
-  if (state === "failed") return `Stopped at step ${count(step)}: ${sentence(failure?.message ?? "")}`;
-  if (state === "cancelled") return `Cancelled at step ${count(step)}.`;
-  if (state === "paused") return `${at} · paused${waiting ? " while out of sight" : ""}`;
-  if (state === "done") return `Done in ${duration(report?.seconds ?? 0)} (${place}).`;
-  return [
-    at,
-    ...(stepsPerSecond ? [`${significant(stepsPerSecond, 2)} steps/s`] : []),
-    ...(secondsLeft === null || secondsLeft === undefined ? [] : [`${duration(secondsLeft)} left`]),
-    place,
-  ].join(" · ");
+export function same(a, b) {
+  if (typeof a !== "object" || typeof b !== "object" || !a || !b) return a === b;
+  const names = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return Array.isArray(a) === Array.isArray(b) && [...names].every((name) => same(a[name], b[name]));
 }

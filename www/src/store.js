@@ -21,17 +21,27 @@ export class Store {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #window;
+  /** What stood in the address when it was last read or written. */
+  #search;
+
+  /** Whether the reader's own images are loaded, so that the way back can lead to them. */
+  own = false;
 
   /** @param {Window} window */
   constructor(window) {
     this.#window = window;
+    this.#search = window.location.search;
     const { values, problems } = fromSearch(window.location.search);
     this.#values = values;
     /** What in the URL could not be used, as sentences. */
     this.problems = problems;
     window.addEventListener("popstate", () => {
+      const { search } = window.location;
+      // A way within the page changes no value, and what a slider still has to write stays to be written.
+      if (search === this.#search) return;
       clearTimeout(this.#timer);
-      this.#apply(fromSearch(window.location.search).values);
+      this.#search = search;
+      this.#apply(fromSearch(search, this.own).values);
     });
   }
 
@@ -47,14 +57,17 @@ export class Store {
     if (changed.length === 0) return;
     clearTimeout(this.#timer);
     if (changed.some((key) => parameters[key].type === "choice" || parameters[key].type === "text")) {
-      this.#window.history.replaceState(null, "", this.#url(before));
-      this.#window.history.pushState(null, "", this.#url(this.#values));
+      this.#write("replaceState", before);
+      this.#write("pushState", this.#values);
     } else {
-      this.#timer = setTimeout(
-        () => this.#window.history.replaceState(null, "", this.#url(this.#values)),
-        URL_DELAY_MS,
-      );
+      this.#timer = setTimeout(() => this.#write("replaceState", this.#values), URL_DELAY_MS);
     }
+  }
+
+  /** @param {"replaceState" | "pushState"} how @param {Values} values */
+  #write(how, values) {
+    this.#window.history[how](null, "", this.#url(values));
+    this.#search = this.#window.location.search;
   }
 
   /**

@@ -32,6 +32,7 @@ export function trainingSet(root, dropNotice, page, openRun) {
       own = files;
       recipe = { set: data.name, size: data.width, seed: 0, count: data.count, heldOut: data.heldOutCount };
       page.runner.own = { files, colour };
+      store.own = true;
       errors.hidden = true;
       // On the root, where the style sheets of other sections see it without :has(), which would cost a restyling of the
       // whole page at every change of it.
@@ -55,7 +56,14 @@ export function trainingSet(root, dropNotice, page, openRun) {
     });
   }
   store.subscribe(["own.size", "own.colour"], () => void load(own));
-  acceptDrops(dropNotice, load);
+  acceptDrops(dropNotice, async (transfer) => {
+    try {
+      await load(await droppedFiles(transfer));
+    } catch {
+      const hint = "Check that the folder may be read, or choose its files instead.";
+      showFailure(errors, { kind: "BadInput", message: "What was dropped cannot be read", hint });
+    }
+  });
 
   liveFigure(root, page, {
     reads: SETTING,
@@ -91,9 +99,9 @@ export function trainingSet(root, dropNotice, page, openRun) {
 
 /**
  * @param {HTMLElement} notice
- * @param {(files: File[]) => void} load
+ * @param {(transfer: DataTransfer) => void} take
  */
-function acceptDrops(notice, load) {
+function acceptDrops(notice, take) {
   /** Entering a child comes before leaving its parent, so count. */
   let depth = 0;
   /** @param {DragEvent} event */
@@ -106,11 +114,11 @@ function acceptDrops(notice, load) {
   document.addEventListener("dragenter", (event) => carriesFiles(event) && setDepth(depth + 1));
   document.addEventListener("dragleave", (event) => carriesFiles(event) && setDepth(depth - 1));
   document.addEventListener("dragover", (event) => carriesFiles(event) && event.preventDefault());
-  document.addEventListener("drop", async (event) => {
+  document.addEventListener("drop", (event) => {
     if (!event.dataTransfer || !carriesFiles(event)) return;
     event.preventDefault();
     setDepth(0);
-    load(await droppedFiles(event.dataTransfer));
+    take(event.dataTransfer);
   });
 }
 

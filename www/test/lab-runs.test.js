@@ -53,6 +53,7 @@ test("the reader's own images are as they were read", () => {
   const own = { set: "cats.zip", size: 28, seed: 0, count: 120, heldOut: 15 };
   const options = labOptions({ ...defaults(), "lab.data": "own" }, own);
   assert.deepEqual(options.data, own);
+  assert.equal(options.own, true);
   // Not the preset's sizes: there may be fewer images than that.
   assert.deepEqual(options.config, { sizes: [16, 32, 64] });
 });
@@ -63,8 +64,81 @@ test("a run in words, before and after it is known in full", () => {
   const train = { architecture: { kind: "mlp", width: 192, depth: 2 }, steps: 500, batch: 32, rate: 0.004 };
   const config = { sizes: [16, 64], seeds: [1], train, look: { samplerSteps: 10, samples: 100 } };
   assert.equal(describe(options, /** @type {any} */ ({ config })).details, "MLP 192 × 2 · 500 steps of 32 · rate 0.004 · seed 1");
-  const fields = presetValues({ config, data: options.data });
-  assert.equal(fields.sizes, "16 64");
-  assert.equal(fields.depth, "2");
-  assert.equal(fields.size, "12");
+});
+
+test("an empty field says what the preset has", () => {
+  const config = {
+    sizes: [16, 64],
+    train: { architecture: { kind: "unet", width: 16, levels: 2 }, steps: 500, rate: 0.004000000189989805, clip: null },
+    look: { samplerSteps: 10, sigmas: [3, 0.5] },
+  };
+  const fields = presetValues(config, { set: "faces", size: 12, seed: 1, count: 564, heldOut: 500 });
+  assert.equal(fields["lab.sizes"], "16 64");
+  assert.equal(fields["lab.depth"], "2");
+  assert.equal(fields["lab.size"], "12");
+  assert.equal(fields["lab.rate"], "0.004");
+  assert.equal(fields["lab.sigmas"], "3 0.5");
+  assert.equal(fields["lab.clip"], "none");
+  assert.equal(fields["lab.heldOut"], "500");
+});
+
+test("every field of the lab goes into the run", () => {
+  const typed = /** @type {const} */ ({
+    "lab.noiseMean": "-1.2",
+    "lab.noiseDeviation": "1.5",
+    "lab.warmUp": "0",
+    "lab.floor": "1",
+    "lab.clip": "2.5",
+    "lab.ema": "0.9",
+    "lab.blowUp": "50",
+    "lab.sigmaData": "0.4",
+    "lab.method": "euler",
+    "lab.sigmaMin": "0.05",
+    "lab.sigmaMax": "80",
+    "lab.sigmas": "0.4 3 1",
+    "lab.images": "50",
+    "lab.shown": "6",
+    "lab.heldOut": "200",
+    "lab.dataSeed": "7",
+  });
+  const { config, data } = labOptions({ ...defaults(), ...typed });
+  assert.deepEqual(config, {
+    train: {
+      logSigmaMean: -1.2,
+      logSigmaDeviation: 1.5,
+      warmUp: 0,
+      floor: 1,
+      clip: 2.5,
+      emaLimit: 0.9,
+      blowUp: 50,
+      sigmaData: 0.4,
+    },
+    look: { method: "euler", sigmaMin: 0.05, sigmaMax: 80, sigmas: [3, 1, 0.4], images: 50, shown: 6 },
+  });
+  assert.deepEqual(data, { set: "faces", size: 12, seed: 7, count: 4296, heldOut: 200 });
+  const unet = labOptions({ ...defaults(), "lab.network": "unet", "lab.norm": "group" });
+  assert.equal(/** @type {any} */ (unet.config).train.architecture.norm, "group");
+  // An MLP has none.
+  assert.equal(labOptions({ ...defaults(), "lab.norm": "group" }).config, undefined);
+});
+
+test("the other experiments: their own fields, and as many images as they need", () => {
+  const values = { ...defaults(), "lab.sizes": "32 8", "lab.axes": "4", "lab.widths": "12 8", "lab.seeds": "3" };
+  const bias = labOptions({ ...values, "lab.experiment": "gaussian-bias" });
+  assert.deepEqual(bias.config, { sizes: [8, 32], axes: 4 });
+  assert.equal(bias.data.count, 532);
+  const halves = labOptions({ ...values, "lab.experiment": "strong-generalization" });
+  assert.deepEqual(halves.config, { sizes: [8, 32] });
+  assert.equal(halves.data.count, 564);
+  assert.equal(labOptions({ ...defaults(), "lab.experiment": "strong-generalization" }).data.count, 2548);
+
+  const emergence = labOptions({ ...values, "lab.experiment": "emergence", "lab.batch": "16", "lab.steps": "30", "lab.longSteps": "200" });
+  assert.deepEqual(emergence.config, {
+    sizes: [8, 32],
+    widths: [8, 12],
+    train: { steps: 30, batch: 16 },
+    // What is changed of the training holds over widths and over time.
+    trainLong: { steps: 200, batch: 16 },
+    checkpoints: [50, 100, 200],
+  });
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { defaults, fromSearch, toSearch } from "../src/parameters.js";
-import { compare, fromLink, headline, toLink } from "../src/permalink.js";
+import { compare, fromLink, headline, isRepeatable, toLink } from "../src/permalink.js";
 
 /** @param {number} mean */
 const estimate = (mean) => ({ mean, standardError: 0, count: 64 });
@@ -75,4 +75,12 @@ test("the same bits, about the same numbers, other numbers", () => {
   assert.ok(Math.abs(near.largest - 0.02) < 1e-9);
   assert.equal(compare(expected, report([[16, 7, 0.5], [64, 7, 0.7]])).verdict, "differs");
   assert.equal(compare(expected, report([[16, 7, 0.4]])).verdict, "differs");
+});
+
+test("the reader's own images cannot be repeated elsewhere, whatever they are called", () => {
+  const data = { set: "faces", size: 12, seed: 1, count: 100, heldOut: 10 };
+  const options = /** @type {import("../src/permalink.js").RunOptions} */ ({ experiment: "transition", preset: "quick", seed: 1, data });
+  assert.ok(isRepeatable(options));
+  assert.ok(!isRepeatable({ ...options, own: true }));
+  assert.ok(!isRepeatable({ ...options, data: { ...data, set: "constructor" } }));
 });

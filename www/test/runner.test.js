@@ -413,3 +413,53 @@ test("findings that are lists of their own are joined one by one", () => {
   assert.deepEqual(mergeReports([report(1), report(2)], null, 5).findings, { overWidth: [1, 2], overTime: [1, 1, 2, 2] });
   assert.equal(mergeReports([report(1), { ...report(2), final: false }], null, 5).final, false);
 });
+
+test("only a run on the reader's own images keeps their files", async () => {
+  const { runner, kept } = world();
+  assert.throws(() => runner.start({ ...OPTIONS, own: true }), { kind: "BadInput" });
+  runner.own = { files: [], colour: false };
+  const plain = runner.start(OPTIONS);
+  const own = runner.start({ ...OPTIONS, own: true });
+  await Promise.all([done(plain), done(own)]);
+  await tick();
+  assert.equal(kept.get(plain.id)?.own, undefined);
+  assert.deepEqual(kept.get(own.id)?.own, { files: [], colour: false });
+  // Other images were chosen meanwhile: the same run once more is still on those that it was on.
+  runner.own = { files: [], colour: true };
+  const again = runner.restart(own);
+  assert.deepEqual(again.own, { files: [], colour: false });
+  again.cancel();
+});
+
+test("a worker that dies while it plans is replaced; bad input is not tried again", async () => {
+  const { runner, workers } = world({ fail: (index, call) => (index < 2 && call === "plan" ? "crash" : undefined) });
+  const run = runner.start(OPTIONS);
+  await until(run, ({ notice }) => /out of memory.*from the beginning, in a new worker/.test(notice ?? ""));
+  await done(run);
+  assert.equal(run.state, "done");
+  assert.ok(workers.length >= 3);
+
+  const hopeless = world({ fail: (_, call) => call === "plan" && { kind: "BadInput", message: "No", hint: "" } });
+  const refused = hopeless.runner.start(OPTIONS);
+  await done(refused);
+  assert.equal(refused.state, "failed");
+  assert.equal(hopeless.workers.length, 1);
+
+  const dead = world({ fail: (_, call) => call === "plan" && "crash" });
+  const lost = dead.runner.start(OPTIONS);
+  await done(lost);
+  assert.equal(lost.state, "failed");
+  assert.equal(dead.workers.length, 3);
+});
+
+test("the runner tells of each run, after the one who asked for it", async () => {
+  const { runner } = world();
+  /** @type {Run[]} */
+  const told = [];
+  runner.addEventListener("run", (event) => told.push(/** @type {CustomEvent<Run>} */ (event).detail));
+  const run = runner.start(OPTIONS);
+  assert.deepEqual(told, []);
+  await Promise.resolve();
+  assert.deepEqual(told, [run]);
+  run.cancel();
+});

@@ -21,9 +21,15 @@ function fakeWindow(search) {
     addEventListener: (_, listener) => (back = listener),
     history: {
       /** @param {unknown} _ @param {string} __ @param {string} url */
-      pushState: (_, __, url) => calls.push(`push ${url}`),
+      pushState(_, __, url) {
+        calls.push(`push ${url}`);
+        location.search = new URL(url, "https://example.test").search;
+      },
       /** @param {unknown} _ @param {string} __ @param {string} url */
-      replaceState: (_, __, url) => calls.push(`replace ${url}`),
+      replaceState(_, __, url) {
+        calls.push(`replace ${url}`);
+        location.search = new URL(url, "https://example.test").search;
+      },
     },
   };
 }
@@ -71,4 +77,26 @@ test("back restores the state of the URL", () => {
   window.location.search = "";
   window.back();
   assert.equal(store.values.data, "faces");
+});
+
+test("back leads to the reader's own images while they are loaded", () => {
+  const window = fakeWindow("");
+  const store = storeOf(window);
+  store.own = true;
+  store.set({ data: "own" });
+  store.set({ data: "mnist" });
+  window.location.search = "?data=own";
+  window.back();
+  assert.equal(store.values.data, "own");
+});
+
+test("a way within the page keeps what a slider has not written yet", async () => {
+  const window = fakeWindow("?n=32");
+  const store = storeOf(window);
+  store.set({ "denoise.sigma": 2 });
+  window.location.hash = "#trajectory";
+  window.back();
+  assert.equal(store.values["denoise.sigma"], 2);
+  await wait(400);
+  assert.deepEqual(window.calls, ["replace /sub/path/?n=32&denoise.sigma=2#trajectory"]);
 });

@@ -3,7 +3,7 @@
  * decoded by the browser first. Nothing leaves the machine.
  */
 import { Dataset, unzip } from "../../pkg/hidden_gaussian.js";
-import { DATA_SETS } from "../data.js";
+import { DATA_SETS, isPageSet } from "../data.js";
 import { base } from "./serve.js";
 
 /**
@@ -23,7 +23,8 @@ const MAX_PICTURES = 10_000;
  * @returns {Promise<Dataset>}
  */
 export async function makeDataset({ set, ...options }) {
-  const file = DATA_SETS[/** @type {keyof typeof DATA_SETS} */ (set)]?.file;
+  if (!isPageSet(set)) throw bad(`This page has no images called “${set}”`, "Choose one of its own sets.");
+  const { file } = DATA_SETS[set];
   if (!file) return Dataset.faces(options);
   const response = await fetch(new URL(file, base)).catch(() => undefined);
   if (!response?.ok) {

@@ -64,7 +64,9 @@
  * @property {number} index of that training image
  * @property {number} d1 distance to the nearest training image
  * @property {number} d2 distance to the second nearest
- * @typedef {{sigmas: Float32Array, empirical: Path, gaussian: Path, elapsedMs: number}} TrajectoryResult
+ * @property {number[]} toEnd root mean square distance from each D(x_t) to where the path ends
+ * @typedef {{sigmas: Float32Array, empirical: Path, gaussian: Path, between: number[], elapsedMs: number}} TrajectoryResult
+ *   `between`: root mean square distance between the two answers at each step
  *
  * @typedef {{setting: Setting, seed: number, count: number}} SamplesCall
  * @typedef {object} SampleSet
@@ -83,12 +85,22 @@
  * @typedef {Omit<import("../../pkg/hidden_gaussian.js").WienerDescent, "rows" | "goal" | "pixels">
  *   & {rows: Pictures[], goal: Pictures}} WienerResult `rows`: some rows of W_t for each of the steps; zero is mid-grey
  *
+ * @typedef {import("../../pkg/hidden_gaussian.js").Check} Check
+ * @typedef {{cpu: Check[], gpu: Check[], problem: Failure | null}} SelfCheckResult `problem`: why the GPU was not checked
+ *
+ * @typedef {object} PresetCall asks for the configuration of a preset
+ * @property {import("../report.js").ExperimentName} experiment
+ * @property {import("../report.js").Preset} preset
+ * @property {number} size pixels a side
+ * @property {number} seed
+ *
  * @typedef {{files: File[], size: number, colour: boolean}} ImportCall
  * @typedef {{data: DataInfo}} ImportResult
  *
  * @typedef {{
  *   open: {call: OpenCall, result: null},
- *   selfCheck: {call: OpenCall, result: import("../../pkg/hidden_gaussian.js").Check[]},
+ *   selfCheck: {call: {}, result: SelfCheckResult},
+ *   preset: {call: PresetCall, result: any},
  *   measure: {call: {}, result: EngineInfo["rates"]},
  *   describe: {call: DescribeCall, result: DescribeResult},
  *   denoise: {call: DenoiseCall, result: DenoiseResult},
@@ -106,7 +118,8 @@
  * @typedef {object} RunOptions what to run
  * @property {import("../report.js").ExperimentName} experiment
  * @property {import("../report.js").Preset} preset
- * @property {DataRecipe} data a set that is none of the page's is the reader's own images
+ * @property {DataRecipe} data
+ * @property {true} [own] it is on the reader's own images, which may have the name of a set of the page
  * @property {number} seed
  * @property {object} [config] what differs from the preset
  *

@@ -4,7 +4,6 @@
  * pause is not to ask, and to cancel is to end the worker.
  */
 import init, { Engine, Run, presetConfig, shares } from "../../pkg/hidden_gaussian.js";
-import { DATA_SETS } from "../data.js";
 import { importFiles, makeDataset } from "./import.js";
 import { serve } from "./serve.js";
 
@@ -63,12 +62,12 @@ async function each(ask) {
 }
 
 /**
- * The images of a run, made once.
+ * The images of a run, made once: the reader's own, if it is on those, whatever they are called.
  * @param {import("../report.js").DataRecipe} recipe
  * @param {import("./protocol.js").OwnImages} [own]
  */
 function images(recipe, own) {
-  data ??= recipe.set in DATA_SETS || !own ? makeDataset(recipe) : importFiles(own.files, { ...recipe, ...own });
+  data ??= own ? importFiles(own.files, { ...recipe, ...own }) : makeDataset(recipe);
   return data;
 }
 

@@ -64,25 +64,33 @@ const HOPELESS = ["BadInput"];
 /** The GPU cannot do it at all, but the CPU may. */
 const NOT_ON_GPU = ["NoAdapter", "LimitExceeded"];
 
-/** Starts runs, and keeps them. */
-export class Runner {
+/** Starts runs, and keeps them. A `run` event tells of each that is there anew: started, or taken up again. */
+export class Runner extends EventTarget {
   #surroundings;
   /** @type {Map<string, Run>} */
   #runs = new Map();
 
-  /** The reader's own images, for runs on a set that is none of the page's. @type {OwnImages | undefined} */
+  /** The reader's own images, for runs on those. @type {OwnImages | undefined} */
   own;
 
   /** @param {Surroundings} surroundings */
   constructor(surroundings) {
+    super();
     this.#surroundings = surroundings;
   }
 
   /** @param {RunOptions} options */
-  start(options) {
+  start(options, own = this.own) {
+    if (options.own && !own)
+      throw { kind: "BadInput", message: "Your own images are no longer loaded", hint: "Choose the files again." };
     // Sortable by time, and unlike any other.
     const id = `${Date.now().toString(36)}-${Math.random().toString(36).slice(2, 8)}`;
-    return this.#add(new Run(this.#surroundings, { id, options, own: this.own, date: new Date() }));
+    return this.#add(new Run(this.#surroundings, { id, options, own, date: new Date() }));
+  }
+
+  /** The same run once more, from the beginning. @param {Run} run */
+  restart({ options, own }) {
+    return this.start(options, own);
   }
 
   /** The runs that this browser keeps, the latest first. @returns {Promise<SavedRun[]>} */
@@ -128,6 +136,8 @@ export class Runner {
   #add(run) {
     this.#runs.set(run.id, run);
     run.addEventListener("change", () => run.state === "cancelled" && this.#runs.delete(run.id));
+    // Whoever started it hears of it first, from the one that it asked.
+    queueMicrotask(() => this.dispatchEvent(new CustomEvent("run", { detail: run })));
     return run;
   }
 }
@@ -185,7 +195,8 @@ export class Run extends EventTarget {
   constructor(surroundings, { id, options, own, date, engine, state, progress, seconds, plan, shares, report }) {
     super();
     this.#surroundings = surroundings;
-    this.#own = own;
+    // Only a run on the reader's own files keeps them: they may be large.
+    this.#own = options.own ? own : undefined;
     this.#date = date;
     this.id = id;
     this.options = options;
@@ -208,6 +219,11 @@ export class Run extends EventTarget {
     }
     // "auto" stays on the engine that the run was on: there it goes on to the same bits.
     void this.#guard(async () => this.#work(this.#choice === "auto" ? (engine ?? "cpu") : this.#choice));
+  }
+
+  /** The reader's own images, if it is on those. */
+  get own() {
+    return this.#own;
   }
 
   /** @returns {State} */
@@ -324,16 +340,33 @@ export class Run extends EventTarget {
 
   async #begin() {
     const stint = this.#stint;
-    const planner = this.#hire([]);
-    this.#crew = [planner];
-    const plan = await planner.client.call("plan", {
-      options: this.options,
-      own: this.#own,
-      workers: this.#surroundings.cores,
-    });
-    this.#plan = plan;
+    const client = await this.#makePlan(stint);
+    if (!client) return;
+    this.#failures = 0;
     const engine = await this.#decide();
-    if (stint === this.#stint) await this.#work(engine, planner.client);
+    if (stint === this.#stint) await this.#work(engine, client);
+  }
+
+  /**
+   * See the whole configuration and its shares, with a new worker when one fails.
+   * @param {number} stint
+   * @returns {Promise<Hand["client"] | undefined>} the worker that made the plan; undefined when nobody waits for it
+   */
+  async #makePlan(stint) {
+    for (;;) {
+      const planner = this.#hire([]);
+      this.#crew = [planner];
+      try {
+        const wish = { options: this.options, own: this.#own, workers: this.#surroundings.cores };
+        this.#plan = await planner.client.call("plan", wish);
+        return planner.client;
+      } catch (thrown) {
+        if (stint !== this.#stint) return undefined;
+        planner.client.close();
+        const failure = toFailure(thrown);
+        if (!this.#recover(failure)) throw failure;
+      }
+    }
   }
 
   /** The engine to run on. @returns {Promise<"cpu" | "gpu">} */
@@ -417,10 +450,12 @@ export class Run extends EventTarget {
    * @param {Failure} failure
    */
   #recover(failure) {
-    if (!this.engine || HOPELESS.includes(failure.kind)) return undefined;
+    if (HOPELESS.includes(failure.kind)) return undefined;
+    // Plans are made without an engine, in a worker like those of the CPU.
+    const engine = this.engine ?? "cpu";
     this.#failures++;
-    const onGpu = this.engine === "gpu";
-    const worn = this.#failures >= PATIENCE[this.engine];
+    const onGpu = engine === "gpu";
+    const worn = this.#failures >= PATIENCE[engine];
     if (!onGpu && (worn || failure.kind === "LimitExceeded")) return undefined;
     const leave = onGpu && (worn || NOT_ON_GPU.includes(failure.kind));
     if (leave) this.#failures = 0;
@@ -429,7 +464,7 @@ export class Run extends EventTarget {
     this.#forgetRate();
     this.notice = `${sentence(failure.message)} The run goes on from ${from}, ${where}.`;
     this.#tell();
-    return leave ? "cpu" : this.engine;
+    return leave ? "cpu" : engine;
   }
 
   /**

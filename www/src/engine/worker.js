@@ -3,7 +3,7 @@
  * It answers calls one at a time, in the order in which they came, and keeps the last engine, data set and fit,
  * because neighbouring calls are nearly always about the same ones.
  */
-import init, { Engine, Exact, selfCheck, wienerDescent } from "../../pkg/hidden_gaussian.js";
+import init, { Dataset, Engine, Exact, presetConfig, selfCheck, wienerDescent } from "../../pkg/hidden_gaussian.js";
 import { DATA_SETS } from "../data.js";
 import { importFiles, makeDataset } from "./import.js";
 import { toFailure } from "./protocol.js";
@@ -18,7 +18,6 @@ import { post, serve } from "./serve.js";
  * @typedef {import("./protocol.js").EngineChoice} EngineChoice
  * @typedef {import("./protocol.js").Failure} Failure
  * @typedef {import("./protocol.js").DataName} DataName
- * @typedef {import("../../pkg/hidden_gaussian.js").Dataset} Dataset
  */
 
 /** How many of the heaviest training images the page shows. */
@@ -85,10 +84,22 @@ const handlers = {
     return null;
   },
 
-  async selfCheck({ engine }) {
-    const checked = await openEngine(engine);
-    busy("Checking the engine");
-    return selfCheck(checked);
+  async selfCheck() {
+    busy("Checking the engines");
+    const cpu = await checkOn("cpu");
+    try {
+      return { cpu, gpu: await checkOn("gpu"), problem: null };
+    } catch (thrown) {
+      return { cpu, gpu: [], problem: toFailure(thrown) };
+    }
+  },
+
+  async preset({ experiment, preset, size, seed }) {
+    // Presets look at nothing but the shape of the images.
+    const images = Dataset.faces({ size, count: 16, seed: 0 });
+    const config = presetConfig(experiment, preset, images, seed);
+    images.free();
+    return JSON.parse(config);
   },
 
   async measure() {
@@ -156,8 +167,13 @@ const handlers = {
     const start = performance.now();
     const { sigmas, empirical, gaussian } = await exact.trajectory({ steps, method: "euler", seed });
     const elapsedMs = performance.now() - start;
+    const dimensions = empirical.d.length / steps;
+    /** @param {Float32Array} images @param {number} i */
+    const image = (images, i) => images.subarray(i * dimensions, (i + 1) * dimensions);
+    const all = Array.from({ length: steps }, (_, i) => i);
     /** @param {typeof empirical} path */
     const show = ({ x, d, nearest }) => ({
+      toEnd: all.map((i) => rmse(image(d, i), image(x, steps))),
       x: pictures(set, x),
       d: pictures(set, d),
       nearest: pictures(set, set.train(nearest.index)),
@@ -165,7 +181,8 @@ const handlers = {
       d1: nearest.d1,
       d2: nearest.d2,
     });
-    return { sigmas, empirical: show(empirical), gaussian: show(gaussian), elapsedMs };
+    const between = all.map((i) => rmse(image(empirical.d, i), image(gaussian.d, i)));
+    return { sigmas, empirical: show(empirical), gaussian: show(gaussian), between, elapsedMs };
   },
 
   async samples({ setting, seed, count }) {
@@ -203,6 +220,19 @@ const handlers = {
     return { data: set.info() };
   },
 };
+
+/**
+ * Check an engine of its own, whichever the figures use.
+ * @param {"cpu" | "gpu"} kind
+ */
+async function checkOn(kind) {
+  const engine = await Engine.open(kind);
+  try {
+    return await selfCheck(engine);
+  } finally {
+    engine.free();
+  }
+}
 
 /**
  * The engine of this choice. "auto" begins on the CPU, which is there at once: the first picture does not wait for the

@@ -4,20 +4,22 @@ import { chart } from "../chart.js";
 import { DENOISERS } from "../denoisers.js";
 import { element, make, NARROW, part } from "../dom.js";
 import { toFailure } from "../engine/protocol.js";
-import { comesNear, showFailure } from "../figure.js";
+import { comesNear, showFailure, watchNear } from "../figure.js";
 import { showReport } from "../figure-tools.js";
-import { count, fixed, percent, significant } from "../format.js";
+import { count, fixed, percent, sentence, significant } from "../format.js";
 import { inFrames } from "../frames.js";
 import { COLUMNS } from "../gallery.js";
 import { drawGrid } from "../images.js";
 import { labelPlaces } from "../labels.js";
 import { describe, labOptions, presetValues } from "../lab-runs.js";
+import { parameters } from "../parameters.js";
 import { isRepeatable, runLink } from "../permalink.js";
-import { archiveName, openRun, packRun } from "../run-archive.js";
-import { statusLine } from "../run-panel.js";
+import { openRun } from "../run-archive.js";
+import { isActive, keepFocus, progressBar, speedChoice, statusLine } from "../run-parts.js";
 import { nearestStop } from "../run-slider.js";
-import { decodeImages, loadRun } from "../runs.js";
+import { decodeImages } from "../runs.js";
 import { copy, save } from "../save.js";
+import { saveRun } from "../save-run.js";
 import { curve, levelOf, networks, sizes, transitionSentence } from "../sweep.js";
 
 /**
@@ -39,6 +41,8 @@ import { curve, levelOf, networks, sizes, transitionSentence } from "../sweep.js
  * @property {State} state
  * @property {Pick<Progress, "step" | "total">} progress
  * @property {boolean} kept by the browser
+ * @property {number} time when it came
+ * @property {File} [file] that it was opened from
  * @property {boolean} shown
  * @property {HTMLTableRowElement} row
  * @property {() => void} update
@@ -94,31 +98,57 @@ export function labFigure(root, page, { own, show }) {
   /** @type {Entry[]} */
   const entries = [];
   let made = 0;
+  let near = false;
 
-  /** @param {Pick<Entry, "id" | "options" | "report" | "run" | "state" | "progress" | "kept">} facts */
+  /** @param {Pick<Entry, "id" | "options" | "report" | "run" | "state" | "progress" | "kept" | "time" | "file">} facts */
   const add = (facts) => {
     const index = made++;
     const letter = letterOf(index);
     /** @type {Entry} */
     const entry = { ...facts, index, letter, shown: true, row: make("tr"), update: () => {} };
     mountRow(entry);
-    entries.unshift(entry);
-    body.prepend(entry.row);
+    // The latest first, also when those of earlier visits come later.
+    const older = entries.findIndex(({ time }) => time <= entry.time);
+    if (older < 0) {
+      entries.push(entry);
+      body.append(entry.row);
+    } else {
+      entries[older].row.before(entry.row);
+      entries.splice(older, 0, entry);
+    }
     redraw();
     return entry;
   };
+  /** @param {Entry} entry */
+  const drop = (entry) => {
+    const at = entries.indexOf(entry);
+    if (at < 0) return;
+    const focused = entry.row.contains(document.activeElement);
+    entries.splice(at, 1);
+    entry.row.remove();
+    const next = entries[at] ?? entries[at - 1];
+    if (focused) /** @type {HTMLElement} */ (next?.row.querySelector(".run-actions button:last-child") ?? train).focus();
+    redraw();
+  };
 
-  /** @param {Run} run */
-  const follow = (run) => {
+  /**
+   * @param {Run} run
+   * @param {boolean} [aloud] whether to tell when it is over; a panel that started it does so itself
+   */
+  const follow = (run, aloud = false) => {
     const known = entries.find(({ id }) => id === run.id);
     const facts = { run, options: run.options, report: run.report, state: run.state, progress: run.progress, kept: true };
-    const entry = known ? Object.assign(known, facts) : add({ id: run.id, ...facts });
+    const entry = known ? Object.assign(known, facts) : add({ id: run.id, time: Date.now(), ...facts });
     run.addEventListener("change", () => {
+      if (entry.run !== run) return;
+      if (run.state === "cancelled") return drop(entry);
       const report = run.report ?? entry.report;
       const news = report !== entry.report;
+      const over = run.state !== entry.state && (run.state === "done" || run.state === "failed");
       Object.assign(entry, { report, state: run.state, progress: run.progress });
       entry.update();
       if (news) redraw();
+      if (over && aloud) live.announce(`Run ${entry.letter}: ${statusLine(run, false)} ${report ? outcomeOf(report) : ""}`.trim());
     });
     entry.update();
     return entry;
@@ -128,7 +158,7 @@ export function labFigure(root, page, { own, show }) {
   const start = (options) => {
     errors.hidden = true;
     try {
-      return follow(runner.start(options));
+      return follow(runner.start(options), true);
     } catch (thrown) {
       showFailure(errors, toFailure(thrown));
       return undefined;
@@ -149,7 +179,9 @@ export function labFigure(root, page, { own, show }) {
     key.style.setProperty("--colour", colourOf(entry.index));
     const title = make("span", { className: "run-title" });
     const details = make("small");
-    const state = make("td", { className: "run-state" });
+    const status = make("span");
+    const progress = progressBar();
+    const speed = speedChoice(() => entry.run);
     const outcome = make("td");
     /** @param {string} label @param {() => unknown} act @param {string} [done] */
     const button = (label, act, done) => {
@@ -169,62 +201,91 @@ export function labFigure(root, page, { own, show }) {
     };
     const go = button("", async () => {
       if (entry.run?.state === "paused") entry.run.resume();
-      else if (entry.run && active(entry.run.state)) entry.run.pause();
-      else follow(await runner.resumeSaved(entry.id));
+      else if (entry.run && isActive(entry.run.state)) entry.run.pause();
+      else follow(await runner.resumeSaved(entry.id), true);
       entry.update();
     });
+    const step = button("One step", () => entry.run?.step());
+    const restart = button("Restart", async () => {
+      const { id, run } = entry;
+      if (!run) return;
+      const again = runner.restart(run);
+      entry.id = again.id;
+      follow(again, true);
+      again.speed = Number(speed.value);
+      await runner.forget(id);
+    });
+    restart.title = "From the beginning, with the same seed: the same run again";
+    const view = button("Show", () => entry.report && show(entry.report)?.scrollIntoView());
+    view.title = "Show it in its own figure";
     const zip = button("Save", () => exportRun(entry));
     zip.title = "One zip with configuration, report, samples, weights and citation";
     const link = button("Link", () => copy(runLink(store, entry.options, entry.report)), "Copied");
-    link.title = "Copy a link that repeats this run and compares the numbers";
     const remove = button("Delete", async () => {
+      const { id, kept } = entry;
+      drop(entry);
       entry.run?.cancel();
-      if (entry.kept) await runner.forget(entry.id);
-      entries.splice(entries.indexOf(entry), 1);
-      entry.row.remove();
-      redraw();
+      if (kept) await runner.forget(id);
     });
-    const actions = [go, zip, link, remove];
-    for (const action of actions) action.setAttribute("aria-describedby", `run-${entry.index}`);
+    const actions = [go, step, restart, view, zip, link, remove];
+    for (const action of [...actions, speed]) action.setAttribute("aria-describedby", `run-${entry.index}`);
     title.id = `run-${entry.index}`;
 
     entry.row.append(
       make("th", { scope: "row" }, make("label", {}, choice, key, make("span", {}, title, details))),
-      state,
+      make("td", { className: "run-state" }, status, progress.bar),
       outcome,
-      make("td", { className: "run-actions" }, ...actions),
+      make("td", { className: "run-actions" }, speed, ...actions),
     );
-    entry.update = () => {
-      const words = describe(entry.options, entry.report);
-      title.textContent = words.title;
-      details.textContent = words.details;
-      const { step, total } = entry.progress;
-      const at = `stopped at ${total > 0 ? percent(step / total) : "the beginning"}`;
-      const { run } = entry;
-      state.textContent = run ? `${statusLine(run, false)} ${run.notice ?? ""}` : entry.state === "done" ? "Done" : at;
-      outcome.textContent = entry.report ? outcomeOf(entry.report) : "";
+    entry.update = () => keepFocus([go, zip, remove, step, restart, speed], redrawRow);
+    const redrawRow = () => {
+      const about = describe(entry.options, entry.report);
+      title.textContent = about.title;
+      details.textContent = about.details;
+      const { progress: reached } = entry;
+      const at = `stopped at ${reached.total > 0 ? percent(reached.step / reached.total) : "the beginning"}`;
+      const { run, report } = entry;
+      const active = isActive(run?.state);
+      const words = run ? `${statusLine(run, false)} ${run.notice ?? ""}` : entry.state === "done" ? "Done" : at;
+      // Words that stay are left alone, so that they can be selected.
+      if (status.textContent !== words) status.textContent = words;
+      progress.show(active ? run : undefined);
+      outcome.textContent = report ? outcomeOf(report) : "";
       go.hidden = entry.state === "done" || !entry.kept;
-      go.textContent = entry.run && active(entry.run.state) ? (entry.run.state === "paused" ? "Go on" : "Pause") : "Resume";
-      zip.disabled = !entry.report?.final;
-      link.disabled = zip.disabled || !isRepeatable(entry.options);
-      choice.disabled = !isSweep(entry.report);
+      go.textContent = active ? (run?.state === "paused" ? "Go on" : "Pause") : "Resume";
+      step.hidden = run?.state !== "paused";
+      restart.hidden = !active && run?.state !== "failed";
+      speed.hidden = !active;
+      zip.hidden = link.hidden = !report?.final;
+      view.hidden = !report?.final || !hasFigure(report);
+      link.disabled = !isRepeatable(entry.options);
+      link.title = link.disabled
+        ? "Nobody else has these images"
+        : "Copy a link that repeats this run and compares the numbers";
+      choice.disabled = !isSweep(report);
     };
     entry.update();
   };
 
   /** @param {Entry} entry */
   const exportRun = async (entry) => {
-    const { options, report, run } = entry;
-    if (!report) return;
-    const weights = await (run ?? (entry.kept ? await runner.resumeSaved(entry.id) : undefined))?.weights();
-    const citation = element(document, "bibtex").textContent ?? "";
-    const link = isRepeatable(options) ? runLink(store, options, report) : undefined;
-    const facts = { options, report, date: new Date().toISOString(), link, weights: weights ?? [], citation };
-    save(archiveName(options), await packRun(facts));
+    // What came from a file goes as it came: with its weights, and with the machine that it was made on.
+    if (entry.file) return save(entry.file.name, entry.file);
+    const run = entry.run ?? (await runner.resumeSaved(entry.id));
+    await saveRun(store, entry, await run.weights());
   };
 
   const train = part(root, "train", HTMLButtonElement);
-  train.addEventListener("click", () => start(labOptions(store.values, own())));
+  train.addEventListener("click", () => {
+    const bad = root.querySelector('[aria-invalid="true"]');
+    if (!(bad instanceof HTMLInputElement)) return start(labOptions(store.values, own()));
+    // Not with a value that the reader did not type.
+    bad.closest("details")?.setAttribute("open", "");
+    bad.focus();
+    const name = bad.labels?.[0]?.textContent ?? "";
+    const message = `${name} cannot be “${bad.value}”`;
+    showFailure(errors, { kind: "BadInput", message, hint: "Correct it, or leave it empty for the preset’s value." });
+  });
   const showSeed = () => live.set({ "lab.seed": String(store.values["lab.seed"]) });
   store.subscribe(["lab.seed"], showSeed);
   showSeed();
@@ -242,17 +303,48 @@ export function labFigure(root, page, { own, show }) {
       const latest = entries.find(({ report }) => report);
       if (latest?.report) showReport(root, latest.report, latest);
     },
-    () => !results.hidden && drawChart({ runs: shownSweeps(), measure: store.values["lab.measure"] }),
-    () => !results.hidden && drawSamples(element(root, "lab-samples"), shownSweeps(), store.values["lab.n"]),
+    () => near && !results.hidden && drawChart({ runs: shownSweeps(), measure: store.values["lab.measure"] }),
+    () => near && !results.hidden && drawSamples(element(root, "lab-samples"), shownSweeps(), store.values["lab.n"]),
   ]);
   store.subscribe(["lab.measure", "lab.n"], redraw);
+  // Runs of the figures above are in the table too, and are drawn when the reader comes to see them.
+  watchNear(root, (isNear) => {
+    near = isNear;
+    if (near) redraw();
+  });
+  runner.addEventListener("run", (event) => {
+    const { detail: run } = /** @type {CustomEvent<Run>} */ (event);
+    if (run.state !== "cancelled" && entries.every((entry) => entry.run !== run)) follow(run);
+  });
+
+  const showFields = () => {
+    for (const place of root.querySelectorAll("[data-control]")) {
+      const { of } = /** @type {import("../parameters.js").Place} */ (
+        parameters[/** @type {import("../parameters.js").Key} */ (place.getAttribute("data-control"))]
+      );
+      if (place instanceof HTMLElement) place.hidden = of !== undefined && !of.includes(store.values["lab.experiment"]);
+    }
+  };
+  store.subscribe(["lab.experiment"], showFields);
+  showFields();
+
+  const lane = page.engine.lane();
+  /** Say in each field what it is when it is left empty. */
+  const showPreset = async () => {
+    const { experiment, preset, data, seed } = labOptions(store.values, own());
+    const config = await lane.call("preset", { experiment, preset, size: data.size, seed }).catch(() => undefined);
+    for (const [key, value] of Object.entries(config ? presetValues(config, data) : {})) {
+      const input = root.querySelector(`[data-control="${key}"] input[type="text"]`);
+      if (input instanceof HTMLInputElement) input.placeholder = value;
+    }
+  };
 
   void comesNear(root).then(async () => {
-    store.subscribe(["lab.preset"], () => void showPreset(root, store.values["lab.preset"]));
-    void showPreset(root, store.values["lab.preset"]);
+    store.subscribe(["lab.experiment", "lab.preset", "lab.data", "lab.network", "lab.size"], showPreset);
+    void showPreset();
     const saved = await runner.saved();
     const strangers = saved.filter(({ id }) => entries.every((known) => known.id !== id));
-    for (const run of strangers.reverse()) add({ ...run, kept: true });
+    for (const run of strangers.reverse()) add({ ...run, time: run.date.getTime(), kept: true });
     root.setAttribute("data-ready", "");
   });
 
@@ -270,7 +362,9 @@ export function labFigure(root, page, { own, show }) {
         if (!archive) return false;
         errors.hidden = true;
         const { options, report } = archive;
-        add({ id: `file-${made}`, options, report, state: "done", progress: { step: 0, total: 0 }, kept: false });
+        const progress = { step: 0, total: 0 };
+        const [file] = files;
+        add({ id: `file-${made}`, options, report, state: "done", progress, kept: false, time: Date.now(), file });
         live.announce(`Opened a run: ${describe(options, report).title}.`);
         (show(report) ?? root).scrollIntoView();
       } catch (thrown) {
@@ -282,37 +376,36 @@ export function labFigure(root, page, { own, show }) {
   };
 }
 
-/** @param {State} state */
-const active = (state) => state === "preparing" || state === "running" || state === "paused";
-
 /** Whether a report is a list of networks over sizes. @param {Report | undefined} report */
 const isSweep = (report) => report?.experiment === "transition" || report?.experiment === "gaussian-bias";
 
-/** @param {Report} report */
+/** Whether it has a figure above that shows more of it than the lab does. @param {Report} report */
+const hasFigure = (report) => report.experiment !== "transition";
+
+/** What came out, in one sentence. @param {Report} report */
 function outcomeOf(report) {
   if (!report.final) return "";
   if (report.experiment === "transition") return transitionSentence(report);
-  return "";
+  /** @type {import("../report.js").Findings} */
+  const { "gaussian-bias": biases, emergence, "strong-generalization": agreements } = { ...NOTHING, [report.experiment]: report.findings };
+  const sittings = [...emergence.overTime, ...emergence.overWidth];
+  /** @param {{n: number, value: number | undefined}[]} values */
+  const list = (values) => values.map(({ n, value }) => `${fixed(value ?? NaN)} at N = ${count(n)}`).join(", ");
+  if (biases.length > 0) return sentence(`Cosine with the linear fit: ${list(biases.map(({ n, cosineLinear }) => ({ n, value: cosineLinear?.mean })))}`);
+  if (agreements.length > 0) return sentence(`Cosine of the two: ${list(agreements.map(({ n, cosine }) => ({ n, value: cosine.mean })))}`);
+  if (sittings.length === 0) return "";
+  const best = sittings.reduce((a, b) => (b.cosineGaussian.mean > a.cosineGaussian.mean ? b : a));
+  return `Most like the Gaussian after ${count(best.step)} steps: cosine ${fixed(best.cosineGaussian.mean)}.`;
 }
+
+/** @type {import("../report.js").Findings} */
+const NOTHING = { transition: [], "gaussian-bias": [], emergence: { overWidth: [], overTime: [] }, "strong-generalization": [] };
 
 /** A, B, … Z, A2, B2, … @param {number} index */
 const letterOf = (index) => String.fromCharCode(65 + (index % 26)) + (index < 26 ? "" : String(1 + Math.floor(index / 26)));
 
 /** @param {number} index */
 const colourOf = (index) => `var(--run-${1 + (index % COLOURS)})`;
-
-/**
- * Say in each field what it is when it is left empty.
- * @param {HTMLElement} root
- * @param {import("../report.js").Preset} preset
- */
-async function showPreset(root, preset) {
-  const recorded = await loadRun(`transition-${preset}-faces`).catch(() => undefined);
-  for (const [name, value] of Object.entries(recorded ? presetValues(recorded) : {})) {
-    const input = root.querySelector(`[data-control="lab.${name}"] input`);
-    if (input instanceof HTMLInputElement) input.placeholder = value;
-  }
-}
 
 /**
  * One row of samples a run, so that the eye compares down the columns.

@@ -1,6 +1,7 @@
 /** Figure III.2: the ways of D_θ, D_L, D_G and D_M from the same noise, step by step. */
 import { ends, FEW_COPIES, MANY_COPIES } from "../bias.js";
 import { canvas, element, make } from "../dom.js";
+import { showNumbers } from "../figure-tools.js";
 import { count, fixed, significant } from "../format.js";
 import { drawPicture, pictureCount } from "../images.js";
 import { reportFigure } from "../reports.js";
@@ -87,6 +88,7 @@ export function pathsFigure(root, page, source) {
         "bias.cosine.gaussian": fixed(model.cosineGaussian.mean),
         "bias.cosine.empirical": fixed(model.cosineEmpirical.mean),
       });
+      showNumbers(root, () => [distances(report, model)]);
       tell(report);
     },
   });
@@ -123,3 +125,32 @@ export function pathsFigure(root, page, source) {
     live.claim("bias.otherCopies", memorizes ? few.cosineEmpirical.mean < 0.95 : undefined);
   }
 }
+
+/**
+ * How far the other denoisers' answers are from the network's, step by step, over all samples.
+ * @param {BiasReport} report
+ * @param {Bias} model
+ * @returns {import("../chart.js").Table}
+ */
+function distances({ shape }, { n, paths }) {
+  const [first, ...others] = ROWS.flatMap((name) => paths.find(({ denoiser }) => denoiser === name) ?? []);
+  /** @param {string} a @param {string} b images */
+  const apart = (a, b) => {
+    const [ours, theirs] = [a, b].map((images) => decodeImages(shape, images).rgba);
+    // The fourth of each four is opacity, which is the same.
+    const sum = ours.reduce((all, value, i) => all + (value - theirs[i]) ** 2, 0);
+    return Math.sqrt(sum / (0.75 * ours.length));
+  };
+  return {
+    title: `Root mean square distance to the network's answers in grey levels of 255, N = ${n}`,
+    columns: ["Step", "σ", ...others.map(({ denoiser }) => LETTERS[denoiser])],
+    rows: first.sigmas.map((sigma, step) => [
+      step + 1,
+      significant(sigma, 4),
+      ...others.map(({ denoised }) => fixed(apart(first.denoised[step], denoised[step]))),
+    ]),
+  };
+}
+
+/** @type {Record<Denoiser, string>} */
+const LETTERS = { trained: "D_θ", linear: "D_L", gaussian: "D_G", empirical: "D_M" };

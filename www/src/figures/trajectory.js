@@ -1,6 +1,7 @@
 /** Figure I.2: ten Euler steps from the same noise with both denoisers. */
 import { EXACT, MEMORIZED } from "../denoisers.js";
 import { canvas, element, make } from "../dom.js";
+import { showNumbers } from "../figure-tools.js";
 import { liveFigure, SETTING, setting } from "../figure.js";
 import { count, fixed, significant } from "../format.js";
 import { drawPicture } from "../images.js";
@@ -69,9 +70,37 @@ export function trajectoryFigure(root, page) {
           [`trajectory.${name}.verdict`]: ratio < MEMORIZED ? "a copy" : "a new image",
         });
       }
+      showNumbers(root, () => tables(result));
       live.claim("trajectory.copy", result.empirical.d1 / result.empirical.d2 < MEMORIZED);
       live.claim("trajectory.new", result.gaussian.d1 / result.gaussian.d2 >= MEMORIZED);
       drawStep();
     },
   });
 }
+
+/**
+ * The two paths in numbers.
+ * @param {TrajectoryResult} result
+ * @returns {import("../chart.js").Table[]}
+ */
+const tables = ({ sigmas, empirical, gaussian, between }) => [
+  {
+    title: "Root mean square distances of the answers at each step",
+    columns: ["Step", "σ", "D_M to its end", "D_G to its end", "D_M to D_G"],
+    rows: between.map((distance, i) => [
+      i + 1,
+      significant(sigmas[i], 4),
+      significant(empirical.toEnd[i], 4),
+      significant(gaussian.toEnd[i], 4),
+      significant(distance, 4),
+    ]),
+  },
+  {
+    title: "Where the paths end",
+    columns: ["Denoiser", "Nearest training image", "Distance", "Distance to the second nearest", "Ratio"],
+    rows: [
+      { name: "D_M", path: empirical },
+      { name: "D_G", path: gaussian },
+    ].map(({ name, path: { index, d1, d2 } }) => [name, index + 1, ...[d1, d2, d1 / d2].map((value) => significant(value, 4))]),
+  },
+];

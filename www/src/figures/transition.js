@@ -137,10 +137,9 @@ export function transitionFigure(root, page) {
   const panel = runPanel(element(root, "panel"), page, {
     experiment: "transition",
     seed: "transition.seed",
-    settings() {
+    settings(seed) {
       if (!recorded) return undefined;
-      const { "transition.run": run, "transition.seed": seed } = store.values;
-      const preset = /** @type {import("../report.js").Preset} */ (run.split("-")[0]);
+      const preset = /** @type {import("../report.js").Preset} */ (store.values["transition.run"].split("-")[0]);
       // The recorded run once more, from one seed.
       return { preset, data: recorded.data, config: { ...recorded.config, seeds: [seed] } };
     },
