@@ -52,4 +52,4 @@ pub mod train;
 #[cfg(target_arch = "wasm32")]
 pub mod web;
 
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Details, Error, ErrorKind, Result};

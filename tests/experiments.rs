@@ -85,7 +85,7 @@ fn bad_configurations_say_what_and_where() {
         let refuse = |config: &str| {
             let error = block_on(experiment.start(&engine, &split, config)).err().unwrap();
             assert_eq!(error.kind, ErrorKind::BadInput, "{name}: {error}");
-            error.message
+            error.message.clone()
         };
         assert!(refuse("{").contains("line 1"));
         let change = |path: &str, value: Value| {
