@@ -42,6 +42,7 @@ pub mod data;
 pub mod denoiser;
 pub mod error;
 pub mod experiment;
+pub mod json;
 pub mod kernels;
 pub mod metrics;
 pub mod model;
@@ -52,4 +53,4 @@ pub mod train;
 #[cfg(target_arch = "wasm32")]
 pub mod web;
 
-pub use error::{Details, Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, Result};
