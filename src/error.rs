@@ -1,5 +1,7 @@
 //! The one error type: what kind it is, what happened, and what to do about it.
 
+use std::ops::Deref;
+
 /// Result with [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -44,10 +46,15 @@ impl ErrorKind {
     }
 }
 
-/// An error that says what happened and what to do.
+/// An error that says what happened and what to do. It is a single pointer, since every `?` has code
+/// to pass it on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}{}{hint}", if hint.is_empty() { "" } else { " — " })]
-pub struct Error {
+#[error("{}{}{}", .0.message, if .0.hint.is_empty() { "" } else { " — " }, .0.hint)]
+pub struct Error(Box<Details>);
+
+/// What an [`Error`] says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Details {
     /// What kind of failure this is.
     pub kind: ErrorKind,
     /// What happened, as one sentence without its full stop.
@@ -56,18 +63,29 @@ pub struct Error {
     pub hint: String,
 }
 
+impl Deref for Error {
+    type Target = Details;
+
+    fn deref(&self) -> &Details {
+        &self.0
+    }
+}
+
 impl Error {
     /// An error of `kind`.
+    #[cold]
     pub fn new(kind: ErrorKind, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: hint.into() }
+        Self(Box::new(Details { kind, message: message.into(), hint: hint.into() }))
     }
 
     /// An argument, file or configuration that makes no sense.
+    #[cold]
     pub fn bad_input(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(ErrorKind::BadInput, message, hint)
     }
 
     /// `what` needs `need`, and there is only `have`.
+    #[cold]
     pub fn limit(what: &str, need: u64, have: u64, hint: impl Into<String>) -> Self {
         let message = format!("{what}: needs {need}, the limit is {have}");
         Self::new(ErrorKind::LimitExceeded { need, have }, message, hint)

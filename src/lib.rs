@@ -42,6 +42,7 @@ pub mod data;
 pub mod denoiser;
 pub mod error;
 pub mod experiment;
+pub mod json;
 pub mod kernels;
 pub mod metrics;
 pub mod model;

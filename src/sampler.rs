@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::compute::{Buffer, Program, View};
 use crate::denoiser::Placed;
 use crate::error::{Error, Result};
+use crate::json::from_json;
 use crate::kernels::{Sigma, noise, ode_step};
 use crate::rng::Stream;
 
@@ -66,7 +67,7 @@ impl Schedule {
 }
 
 /// How a step is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
     /// First order, one evaluation a step: the paper's.
@@ -74,6 +75,8 @@ pub enum Method {
     /// Second order, two evaluations a step: EDM's.
     Heun,
 }
+
+from_json!(Method { Euler = "euler", Heun = "heun" });
 
 /// A schedule and a method.
 #[derive(Debug, Clone, PartialEq)]

@@ -85,7 +85,7 @@ fn bad_configurations_say_what_and_where() {
         let refuse = |config: &str| {
             let error = block_on(experiment.start(&engine, &split, config)).err().unwrap();
             assert_eq!(error.kind, ErrorKind::BadInput, "{name}: {error}");
-            error.message
+            error.message.clone()
         };
         assert!(refuse("{").contains("line 1"));
         let change = |path: &str, value: Value| {
@@ -97,7 +97,7 @@ fn bad_configurations_say_what_and_where() {
         surplus["look"]["sample"] = json!(3);
         let message = refuse(&surplus.to_string());
         assert!(message.contains("unknown field `sample`"), "{message}");
-        assert!(refuse(&change("/look/samples", json!("many"))).contains("column"));
+        assert!(refuse(&change("/look/samples", json!("many"))).contains("`look.samples`"));
         refuse(&change("/look/samples", json!(0)));
         refuse(&change("/look/sigmas", json!([])));
         refuse(&change("/train/steps", json!(0)));
@@ -159,7 +159,7 @@ proptest! {
             assert_eq!(advance(&mut *run, 1).await.step, 1);
             error
         });
-        prop_assert_eq!(error.kind, ErrorKind::BadInput);
+        prop_assert_eq!(error.kind.clone(), ErrorKind::BadInput);
         prop_assert!(error.message.contains("saved run"));
     }
 }

@@ -145,7 +145,7 @@ proptest! {
         let (config, sets, _) = saved();
         let mut value = serde_json::to_value(config).unwrap();
         edit(&mut value, which, new.get(&odd_values()).clone());
-        if let Ok(config) = serde_json::from_value::<Config>(value) {
+        if let Ok(config) = hidden_gaussian::json::read::<Config>(&value) {
             drop(Plan::new(&Engine::Cpu, config, sets));
         }
     }

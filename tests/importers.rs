@@ -113,7 +113,7 @@ fn bad_input(name: &str, bytes: &[u8]) -> String {
     let error = read(name, bytes).unwrap_err();
     assert_eq!(error.kind, ErrorKind::BadInput, "{error}");
     assert!(!error.hint.is_empty(), "{error}");
-    error.message
+    error.message.clone()
 }
 
 fn as_bytes(image: &[f32]) -> Vec<u8> {

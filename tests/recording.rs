@@ -19,7 +19,7 @@ fn refusal(record: impl FnOnce(&mut Program) -> hidden_gaussian::Result<()>) -> 
     let mut p = program();
     let error = p.routine("test", record).unwrap_err();
     assert_eq!(error.kind, ErrorKind::BadInput, "{error}");
-    error.message
+    error.message.clone()
 }
 
 #[test]

@@ -10,7 +10,7 @@ use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::Split;
 use hidden_gaussian::experiment::run::{Report, Run, Saved};
 use hidden_gaussian::experiment::{Detail, Experiment, Progress};
-use hidden_gaussian::{Error, ErrorKind, Result};
+use hidden_gaussian::{Error, ErrorKind, Result, json};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use pollster::block_on;
 
@@ -81,7 +81,7 @@ fn again<E: Experiment>(bytes: &[u8], data: Option<&str>) -> Result<(E::Config, 
             format!("Go on with: hidden-gaussian {experiment} --resume"),
         ));
     }
-    let config = serde_json::from_str(&config).map_err(|error| {
+    let config = json::parse(&config).map_err(|error| {
         let message = format!("The configuration of the saved run makes no sense: {error}");
         Error::bad_input(message, "Start the experiment anew")
     })?;
@@ -101,12 +101,12 @@ pub(super) fn stopped([step, total]: [u32; 2], path: &Path, command: &str, rest:
 /// The configuration in a file: alone, or in a report.
 fn read_config<E: Experiment>(path: &Path) -> Result<E::Config> {
     let text = fs::read_to_string(path).map_err(|error| file_error(path, &error))?;
-    let read = |error: serde_json::Error| file_error(path, &error);
-    let mut value: serde_json::Value = serde_json::from_str(&text).map_err(read)?;
+    let mut value: serde_json::Value =
+        serde_json::from_str(&text).map_err(|error| file_error(path, &error))?;
     if let Some(config) = value.get_mut("config") {
         value = config.take();
     }
-    serde_json::from_value(value).map_err(read)
+    json::read(&value).map_err(|error| file_error(path, &error))
 }
 
 /// How an experiment ended.

@@ -62,7 +62,7 @@ impl Engine {
             Ok(measured) => measured,
             Err(error) => {
                 let rates = Rates { cpu, gpu: None };
-                return (Self::Cpu, Choice { reason: error.message, rates });
+                return (Self::Cpu, Choice { reason: error.message.clone(), rates });
             }
         };
         let rates = Rates { cpu, gpu: Some(rate) };

@@ -277,7 +277,7 @@ mod tests {
     fn limits() {
         let limit = |options: &Options, height, width| {
             let shape = Shape { height, width, channels: 1 };
-            Builder::new("test", options).push(shape, &mut |_, _| ()).unwrap_err().kind
+            Builder::new("test", options).push(shape, &mut |_, _| ()).unwrap_err().kind.clone()
         };
         let (default, have) = (Options::default(), MAX_SIDE as u64);
         assert_eq!(limit(&default, 1 << 20, 1), ErrorKind::LimitExceeded { need: 1 << 20, have });

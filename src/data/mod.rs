@@ -24,6 +24,7 @@ pub use import::{Format, MAX_BYTES, detect, import};
 
 use crate::{
     error::{Error, ErrorKind, Result},
+    json::from_json,
     rng::{Philox, Stream},
 };
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,8 @@ pub struct Shape {
     /// 1 (grey) or 3 (red, green, blue).
     pub channels: usize,
 }
+
+from_json!(Shape { height, width, channels });
 
 impl Shape {
     /// Values of one image; the largest number there is if they cannot be counted.
@@ -69,7 +72,7 @@ pub struct About {
 }
 
 /// How to make the same images again, in the same order, with the same ones held out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Recipe {
     /// The set's short name (see [`About::set`]).
@@ -83,6 +86,8 @@ pub struct Recipe {
     /// Images among them that are kept from training.
     pub held_out: usize,
 }
+
+from_json!(Recipe { set, size, seed, count, held_out });
 
 /// A set of equally shaped images with values in [-1, 1].
 #[derive(Debug, Clone, PartialEq)]

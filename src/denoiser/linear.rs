@@ -19,11 +19,12 @@
 use std::sync::Arc;
 
 use nalgebra::{DMatrix, DVector};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{Denoiser, GaussianFit, Placed, TrainingSets};
 use crate::compute::{Buffer, Loaded, Program, Routine, View};
 use crate::error::{Error, Result};
+use crate::json::from_json;
 use crate::kernels::matmul::{Keep, Layout, Matmul};
 use crate::kernels::{Sigma, noise};
 use crate::rng::Stream;
@@ -44,8 +45,8 @@ const FLAT: f64 = 1e-9;
 const MOST_STEPS: u32 = 1000;
 
 /// How D_L is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Distill {
     /// Batches of [`DISTILLATION_ROWS`] noisy images at each noise level.
     pub batches: u32,
@@ -55,6 +56,8 @@ pub struct Distill {
     pub method: Solver,
 }
 
+from_json!(Distill { batches, images, method });
+
 impl Default for Distill {
     /// The normal equations of 8192 held-out images with noise.
     fn default() -> Self {
@@ -63,7 +66,7 @@ impl Default for Distill {
 }
 
 /// The images on which a denoiser is approximated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DistilledOn {
     /// Images that no network has seen, the same for all: the paper's choice.
@@ -72,8 +75,10 @@ pub enum DistilledOn {
     Training,
 }
 
+from_json!(DistilledOn { HeldOut = "heldOut", Training = "training" });
+
 /// How a least-squares problem is solved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Solver {
     /// At once, by the normal equations.
@@ -81,6 +86,8 @@ pub enum Solver {
     /// Step by step, by gradient descent from zero.
     Descent,
 }
+
+from_json!(Solver { Normal = "normal", Descent = "descent" });
 
 impl Solver {
     /// The minimum of `tr(Xᵀ A X) / 2 - tr(Bᵀ X)`, where A is symmetric and positive.

@@ -17,6 +17,7 @@ use super::{Detail, Experiment, Preset, Progress};
 use crate::compute::Engine;
 use crate::data::{Shape, Split};
 use crate::error::{Error, Result};
+use crate::json;
 
 /// What comes of something that takes time.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
@@ -81,11 +82,11 @@ struct Of<E>(PhantomData<E>);
 
 impl<E: Experiment> Of<E> {
     fn parse(config: &str) -> Result<E::Config> {
-        serde_json::from_str(config).map_err(|error| unreadable(E::NAME, &error))
+        json::parse(config).map_err(|error| unreadable(E::NAME, &error))
     }
 }
 
-fn unreadable(name: &str, error: &serde_json::Error) -> Error {
+fn unreadable(name: &str, error: &dyn std::error::Error) -> Error {
     Error::bad_input(
         format!("The configuration of “{name}” can't be read: {error}"),
         "Begin with that of a preset and change what you want",

@@ -18,12 +18,13 @@ use super::{Detail, Experiment, Preset, Progress, cut};
 use crate::compute::Engine;
 use crate::data::{Shape, Split};
 use crate::error::{Error, Result};
+use crate::json::from_json;
 use crate::model::Architecture;
 use crate::train::{self, Session};
 
 /// What to train and what to look at.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Config {
     /// Sizes of the training sets of the network that trains for long.
     pub sizes: Vec<usize>,
@@ -42,6 +43,8 @@ pub struct Config {
     /// How they are looked at.
     pub look: Look,
 }
+
+from_json!(Config { sizes, train_long, widths, width_sizes, train, seed, checkpoints, look });
 
 /// One network at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

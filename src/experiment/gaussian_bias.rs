@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use nalgebra::DMatrix;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::gallery::{Images, nearest};
 use super::portrait::{Look, Portrait};
@@ -16,12 +16,13 @@ use crate::compute::breath::breathe;
 use crate::data::{Shape, Split};
 use crate::denoiser::{Distill, GaussianFit, LinearFit};
 use crate::error::Result;
+use crate::json::from_json;
 use crate::metrics::Estimate;
 use crate::train::{self, Session};
 
 /// What to train and what to look at.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Config {
     /// Sizes of the training sets: one that is memorized, one that is generalized from.
     pub sizes: Vec<usize>,
@@ -36,6 +37,8 @@ pub struct Config {
     /// Samples whose way from noise to image is shown.
     pub paths: usize,
 }
+
+from_json!(Config { sizes, seed, train, look, axes, paths });
 
 /// What Figure 2 shows of one network.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -29,11 +29,12 @@ pub mod wiener;
 use std::ops::Range;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::Serialize;
 
 use crate::compute::Engine;
 use crate::data::{Shape, Split};
 use crate::error::Result;
+use crate::json::FromJson;
 use crate::train::{self, Session};
 use portrait::Look;
 
@@ -42,7 +43,7 @@ use portrait::Look;
 #[expect(async_fn_in_trait, reason = "an engine stays on its thread, so nobody needs Send")]
 pub trait Experiment: Sized {
     /// Everything that decides the outcome, but the images.
-    type Config: Clone + Serialize + DeserializeOwned;
+    type Config: Clone + Serialize + FromJson;
     /// What came out.
     type Findings: Serialize;
     /// Its name on the command line and in reports.
@@ -120,7 +121,7 @@ pub enum Detail {
 }
 
 /// A size of experiment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Preset {
     /// An MLP of 192 units: less than a minute.

@@ -4,21 +4,22 @@
 use std::sync::Arc;
 
 use nalgebra::DMatrix;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::compute::breath::breathe;
 use crate::compute::{Buffer, Engine, Loaded, Program, Routine};
 use crate::data::Split;
 use crate::denoiser::{Denoiser, Distill, Empirical, Linear, TrainingSets};
 use crate::error::{Error, Result};
+use crate::json::from_json;
 use crate::kernels::{Sigma, noise};
 use crate::metrics::{Comparison, Estimate, Linearity, LinearityProbe, Nearest, NearestImages};
 use crate::rng::{Stream, fill_normals};
 use crate::sampler::{Method, Sampler, Schedule, Trajectory};
 
 /// What to look at.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Look {
     /// Samples to draw.
     pub samples: usize,
@@ -41,6 +42,19 @@ pub struct Look {
     /// Seed of all noise.
     pub seed: u64,
 }
+
+from_json!(Look {
+    samples,
+    shown,
+    sampler_steps,
+    sigma_min,
+    sigma_max,
+    method,
+    sigmas,
+    images,
+    distillation,
+    seed,
+});
 
 impl Default for Look {
     /// The recipe's sampler: Heun, 14 steps from σ = 40 to 0.02. The paper's 80 … 0.002 asks for

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::gallery::Gallery;
 use super::portrait::{Look, Portrait};
@@ -13,12 +13,13 @@ use super::{Detail, Experiment, Preset, Progress, cut_evenly};
 use crate::compute::Engine;
 use crate::data::{Shape, Split};
 use crate::error::Result;
+use crate::json::from_json;
 use crate::metrics::{Closeness, Estimate};
 use crate::train::{self, Session};
 
 /// What to train and what to look at.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Config {
     /// Sizes of the training sets. Each is trained twice: on images `0..n` and on `n..2n`.
     pub sizes: Vec<usize>,
@@ -29,6 +30,8 @@ pub struct Config {
     /// How they are looked at.
     pub look: Look,
 }
+
+from_json!(Config { sizes, seeds, train, look });
 
 /// How far two networks agree.
 #[derive(Debug, Clone, PartialEq, Serialize)]

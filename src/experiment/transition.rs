@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::portrait::Look;
 use super::references::References;
@@ -12,11 +12,12 @@ use super::{Detail, Experiment, Preset, Progress, cut_evenly};
 use crate::compute::Engine;
 use crate::data::{Shape, Split};
 use crate::error::Result;
+use crate::json::from_json;
 use crate::train::{self, Session};
 
 /// What to train and what to look at.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Config {
     /// Sizes of the training sets, which are nested.
     pub sizes: Vec<usize>,
@@ -27,6 +28,8 @@ pub struct Config {
     /// How they are looked at.
     pub look: Look,
 }
+
+from_json!(Config { sizes, seeds, train, look });
 
 /// The experiment.
 #[derive(Debug)]

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::compute::{Buffer, Program, View, elements};
 use crate::data::Shape;
 use crate::error::{Error, Result};
+use crate::json::{FromJson, Json};
 use crate::kernels::matmul::{Layout, Matmul};
 use crate::kernels::noise_features::FEATURES;
 use crate::kernels::{Sigma, column_sums, noise_features, silu, silu_backward};
@@ -47,6 +48,18 @@ pub enum Architecture {
         /// What comes before an activation.
         norm: Norm,
     },
+}
+
+impl FromJson for Architecture {
+    fn from_json(json: &Json<'_>) -> Result<Self> {
+        let is_unet = json.field("kind").one_of(&["mlp", "unet"])? == 1;
+        let width = json.get("width")?;
+        if is_unet {
+            let (shape, norm) = (json.get("shape")?, json.get("norm")?);
+            return Ok(Self::UNet { shape, width, levels: json.get("levels")?, norm });
+        }
+        Ok(Self::Mlp { width, depth: json.get("depth")? })
+    }
 }
 
 impl Architecture {

@@ -17,6 +17,7 @@ use super::{
 use crate::compute::{Buffer, Program, View, elements};
 use crate::data::Shape;
 use crate::error::{Error, Result};
+use crate::json::from_json;
 use crate::kernels::conv::{Channels, Conv, Scale};
 use crate::kernels::group_film_silu::{self, Affine};
 use crate::kernels::group_moments::{self, Groups};
@@ -46,6 +47,8 @@ pub enum Norm {
     /// A normalization of groups of channels.
     Group,
 }
+
+from_json!(Norm { None = "none", Group = "group" });
 
 /// See the module.
 #[derive(Debug, Clone)]

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::Config;
 use crate::data::Recipe;
 use crate::error::{Error, Result};
+use crate::json;
 use crate::kernels::noise;
 use crate::kernels::pace::TRAINING_CLOCK;
 use crate::model::Parameters;
@@ -111,10 +112,9 @@ impl Checkpoint {
             return Err(broken("it is of another kind or version"));
         }
         let bad = |name: &str| broken(&format!("“{name}” makes no sense"));
-        let config: Config = serde_json::from_str(meta("config")?).map_err(|_| bad("config"))?;
+        let config: Config = json::parse(meta("config")?).map_err(|_| bad("config"))?;
         config.check()?;
-        let ranges: Vec<Range<usize>> =
-            serde_json::from_str(meta("ranges")?).map_err(|_| bad("ranges"))?;
+        let ranges: Vec<Range<usize>> = json::parse(meta("ranges")?).map_err(|_| bad("ranges"))?;
         let dim: usize = meta("dim")?.parse().map_err(|_| bad("dim"))?;
         let step: u32 = meta("step")?.parse().map_err(|_| bad("step"))?;
         if step > config.steps {
@@ -122,7 +122,7 @@ impl Checkpoint {
         }
         let data = u64::from_str_radix(meta("data")?, 16).map_err(|_| bad("data"))?;
         let recipe = match meta("recipe") {
-            Ok(recipe) => Some(serde_json::from_str(recipe).map_err(|_| bad("recipe"))?),
+            Ok(recipe) => Some(json::parse(recipe).map_err(|_| bad("recipe"))?),
             Err(_) => None,
         };
         if ranges.is_empty() || ranges.len() != config.seeds.len() {

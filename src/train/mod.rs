@@ -18,10 +18,11 @@ mod session;
 pub use checkpoint::Checkpoint;
 pub use session::{MemberReport, Plan, Report, Session, Status};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::data::Shape;
 use crate::error::{Error, Result};
+use crate::json::from_json;
 use crate::kernels::pace::Schedule;
 use crate::model::Architecture;
 use crate::model::unet::Norm;
@@ -30,8 +31,8 @@ use crate::model::unet::Norm;
 pub const MAX_BATCH: usize = 4096;
 
 /// How an ensemble is trained.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Config {
     /// The network, the same for all members.
     pub architecture: Architecture,
@@ -60,6 +61,22 @@ pub struct Config {
     /// The seed of each member.
     pub seeds: Vec<u64>,
 }
+
+from_json!(Config {
+    architecture,
+    batch,
+    steps,
+    rate,
+    floor,
+    warm_up,
+    clip,
+    blow_up,
+    ema_limit,
+    log_sigma_mean,
+    log_sigma_deviation,
+    sigma_data,
+    seeds,
+});
 
 impl Config {
     /// The quick preset: an MLP of 192 units that trains in seconds.

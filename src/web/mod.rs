@@ -57,7 +57,7 @@ impl From<Error> for JsValue {
     fn from(error: Error) -> Self {
         let thrown = js_sys::Error::new(&error.message);
         set(&thrown, "kind", &error.kind.name().into());
-        set(&thrown, "hint", &error.hint.into());
+        set(&thrown, "hint", &error.hint.as_str().into());
         if let ErrorKind::LimitExceeded { need, have } = error.kind {
             set(&thrown, "need", &(need as f64).into());
             set(&thrown, "have", &(have as f64).into());

@@ -47,14 +47,14 @@ impl Failures {
         let twin = run(&Engine::Cpu, members, inputs, lens, &record).await;
         for (buffer, (a, b)) in ours.iter().zip(&twin).enumerate() {
             let is_word = |i: usize| is_word(buffer, i % lens[buffer]);
-            self.compare_values(format!("{case}: buffer {buffer}"), a, b, TOLERANCE, is_word);
+            self.compare_values(&format!("{case}: buffer {buffer}"), a, b, TOLERANCE, is_word);
         }
     }
 
     /// One buffer of all members.
     pub fn compare_values(
         &mut self,
-        case: String,
+        case: &str,
         ours: &[f32],
         twin: &[f32],
         tolerance: f64,

@@ -155,7 +155,7 @@ async fn steps_match(gpu: &Engine, (config, sets): (Config, TrainingSets)) {
             let (a, b) = (read(ours, name).await, read(twin, name).await);
             let is_word = |i| name == "batch images" || name == "clock" && counts(i);
             let case = format!("{name} after {count} steps");
-            failures.compare_values(case, &a, &b, tolerance, is_word);
+            failures.compare_values(&case, &a, &b, tolerance, is_word);
         }
         let [ours, twin] = &mut sessions;
         let (a, b) = (ours.report().await.unwrap(), twin.report().await.unwrap());
