@@ -117,7 +117,7 @@ siteTest("two networks on halves of the data are trained here, over the recorded
   await page.locator("#agreement svg text", { hasText: "faint: recorded" }).waitFor();
   await page.locator("#agreement .chart-table summary").click();
   const sizes = await page.locator("#agreement .chart-table tbody td:first-child").allTextContents();
-  assert.deepEqual(sizes.slice(0, 3), ["8", "16", "32, recorded"]);
+  assert.deepEqual(sizes, ["8", "16"]);
 });
 
 siteTest("more images, later copies: the phase diagram and its cells", { webgpu: [false] }, async (page) => {

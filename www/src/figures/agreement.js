@@ -119,12 +119,9 @@ function agreementChart(root) {
         sizes.map(({ n, cosine }) => `${fixed(cosine.mean)} at N = ${count(n)}`).join(", ") +
         `; by chance ${fixed(sizes[0].cosineOtherNoise.mean)}`,
       columns: ["N", "Cosine, same noise", "± s.e.", "Other noise", "± s.e.", "Memorized, first", "Memorized, second"],
-      rows: ({ sizes, recorded }) =>
-        [
-          ...sizes.map((agreement) => ({ ...agreement, note: "" })),
-          ...recorded.map((agreement) => ({ ...agreement, note: ", recorded" })),
-        ].map(({ n, note, cosine, cosineOtherNoise, closeness }) => [
-          count(n) + note,
+      rows: ({ sizes }) =>
+        sizes.map(({ n, cosine, cosineOtherNoise, closeness }) => [
+          count(n),
           fixed(cosine.mean, 3),
           fixed(cosine.standardError, 3),
           fixed(cosineOtherNoise.mean, 3),

@@ -24,7 +24,7 @@ import { atTheEnd, plane, standAt, widthOf } from "../sittings.js";
 /** Samples in a row. */
 const COLUMNS = 6;
 const MAP_HEIGHT = 270;
-const CURVES_HEIGHT = 440;
+const CURVES_HEIGHT = 560;
 const MARGIN = { marginLeft: 40, marginRight: 12 };
 /** The scores that are drawn over time and over width, each from 0 to 1 but the distance. */
 const SCORES = /** @type {const} */ ([
@@ -127,7 +127,7 @@ export function emergenceFigure(root, page, source) {
     onReport: (report, run) => source.show(report && plane(report).length > 0 ? report : undefined, run),
     summary: (report) => {
       const best = peak(standAt(plane(report), { n: 1, width: Number.MAX_VALUE, step: 1 }).overTime);
-      return `The samples were most like the Gaussian’s after ${count(best.step)} steps: cosine ${fixed(best.cosineGaussian.mean)}.`;
+      return `On ${count(best.n)} images, the samples were most like the Gaussian’s after ${count(best.step)} steps: cosine ${fixed(best.cosineGaussian.mean)}.`;
     },
   });
 
@@ -306,7 +306,7 @@ function curvesChart(root, name, choose) {
           ...MARGIN,
           marginTop: 34,
           marginBottom: 40,
-          fy: { domain: SCORES.map(({ name }) => name), axis: null, padding: 0.5, paddingOuter: 0 },
+          fy: { domain: SCORES.map(({ name }) => name), axis: null, padding: 0.42, paddingOuter: 0 },
           x: {
             type: "log",
             label: null,
@@ -332,7 +332,7 @@ function curvesChart(root, name, choose) {
               className: "chart-title",
             }),
             ruleY(references, { fy: "name", y: "y", stroke: "var(--d-data)", strokeDasharray: "2 3" }),
-            text(references, { fy: "name", y: "y", text: "label", frameAnchor: "right", dy: -7, fill: "var(--muted)" }),
+            text(references, { fy: "name", y: "y", text: "label", frameAnchor: "right", dy: 9, fill: "var(--muted)" }),
             line(behind, { fy: "name", x: "x", y: "y", stroke: "var(--d-theta)", strokeWidth: 1.5, strokeOpacity: 0.45 }),
             text(note ? [note] : [], {
               fy: () => SCORES[0].name,

@@ -167,18 +167,16 @@ function differencesChart(root) {
         return `Score difference to the network on ${images} images at noise level ${significant(sigma)}; ${parts.join("; ")}`;
       },
       columns: ["N", "σ", "Linear", "± s.e.", "Gaussian", "± s.e.", "Empirical", "± s.e."],
-      rows: ({ sigmas, models, split, recorded }) =>
-        [{ sigmas, models, note: "" }, ...(recorded ? [{ ...recorded, note: ", recorded" }] : [])].flatMap((pair) =>
-          pair.models.flatMap((model) =>
-            pair.sigmas.map((sigma, i) => [
-              count(model.n) + pair.note,
-              significant(sigma),
-              .../** @type {const} */ (["linear", "gaussian", "empirical"]).flatMap((name) => {
-                const value = differences(model, name)?.[split][i];
-                return value ? [fixed(value.mean, 4), fixed(value.standardError, 4)] : ["–", "–"];
-              }),
-            ]),
-          ),
+      rows: ({ sigmas, models, split }) =>
+        models.flatMap((model) =>
+          sigmas.map((sigma, i) => [
+            count(model.n),
+            significant(sigma),
+            .../** @type {const} */ (["linear", "gaussian", "empirical"]).flatMap((name) => {
+              const value = differences(model, name)?.[split][i];
+              return value ? [fixed(value.mean, 4), fixed(value.standardError, 4)] : ["–", "–"];
+            }),
+          ]),
         ),
       options({ sigmas, models, split, final, recorded }, width) {
         const narrow = width < NARROW;
