@@ -1,6 +1,6 @@
 //! `out = α x + β y`, element by element.
 
-use super::{Call, VIEWS, cover, params};
+use super::{Call, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -11,7 +11,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "axpby",
-    wgsl: &[VIEWS, include_str!("../../shaders/axpby.wgsl")],
+    wgsl: &[VIEWS, wgsl!("axpby.wgsl")],
     params: Params::FIELDS,
     bindings: &[("x", Access::Read), ("y", Access::Read), ("out", Access::Write)],
     cpu,

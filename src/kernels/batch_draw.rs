@@ -2,7 +2,7 @@
 //! `ln σ ~ N(mean, deviation²)`, drawn at the member's clock.
 
 use super::noise::CLOCK;
-use super::{Call, RNG, VIEWS, cover, params};
+use super::{Call, RNG, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::rng::{Stream, below, normal_pair, philox};
@@ -20,7 +20,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "batch_draw",
-    wgsl: &[VIEWS, RNG, include_str!("../../shaders/batch_draw.wgsl")],
+    wgsl: &[VIEWS, RNG, wgsl!("batch_draw.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("clock", Access::Read),

@@ -2,7 +2,7 @@
 //! `(σ y - σ_data² n) / (σ_data √(σ² + σ_data²))` (see [`crate::model::precondition`]).
 
 use super::noise::CLOCK;
-use super::{Call, RNG, VIEWS, cover, params};
+use super::{Call, RNG, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::model::precondition::Edm;
@@ -15,7 +15,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "batch_noise",
-    wgsl: &[VIEWS, RNG, include_str!("../../shaders/batch_noise.wgsl")],
+    wgsl: &[VIEWS, RNG, wgsl!("batch_noise.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("clock", Access::Read),

@@ -1,6 +1,6 @@
 //! `out[j] = scale · Σᵢ x[i, j]`: means, and the gradient of a bias.
 
-use super::{Call, VIEWS, cover, params};
+use super::{Call, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -11,7 +11,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "column_sums",
-    wgsl: &[VIEWS, include_str!("../../shaders/column_sums.wgsl")],
+    wgsl: &[VIEWS, wgsl!("column_sums.wgsl")],
     params: Params::FIELDS,
     bindings: &[("x", Access::Read), ("out", Access::Write)],
     cpu,

@@ -14,7 +14,7 @@
 use std::cell::Cell;
 
 use super::matmul::Tile;
-use super::{Call, VIEWS, aligned, params, side_by_side};
+use super::{Call, VIEWS, aligned, params, side_by_side, wgsl};
 use crate::compute::simd::{self, Vectorized, load, mul_add, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -260,7 +260,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "conv",
-    wgsl: &[VIEWS, include_str!("../../shaders/conv.wgsl")],
+    wgsl: &[VIEWS, wgsl!("conv.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("source", Access::Read),

@@ -1,6 +1,6 @@
 //! The mean of `(f - target)²` over a batch: each row's share of it, and its gradient.
 
-use super::{Call, ROW_SUM, VIEWS, lane_sum, params};
+use super::{Call, ROW_SUM, VIEWS, lane_sum, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -11,7 +11,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "denoising_loss",
-    wgsl: &[VIEWS, ROW_SUM, include_str!("../../shaders/denoising_loss.wgsl")],
+    wgsl: &[VIEWS, ROW_SUM, wgsl!("denoising_loss.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("f", Access::Read),

@@ -1,6 +1,6 @@
 //! `x[i, j] /= by[i · stride]`: the last step of a softmax-weighted mean.
 
-use super::{Call, VIEWS, cover, params};
+use super::{Call, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -11,7 +11,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "divide_rows",
-    wgsl: &[VIEWS, include_str!("../../shaders/divide_rows.wgsl")],
+    wgsl: &[VIEWS, wgsl!("divide_rows.wgsl")],
     params: Params::FIELDS,
     bindings: &[("by", Access::Read), ("x", Access::Write)],
     cpu,

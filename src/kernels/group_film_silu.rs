@@ -6,7 +6,7 @@
 
 use super::group_moments::Groups;
 use super::matmul::silu;
-use super::{ACTIVATION, Call, LOGISTIC, VIEWS, cover, params, side_by_side};
+use super::{ACTIVATION, Call, LOGISTIC, VIEWS, cover, params, side_by_side, wgsl};
 use crate::compute::simd::{self, Vectorized, load, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -26,7 +26,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "group_film_silu",
-    wgsl: &[VIEWS, ACTIVATION, include_str!("../../shaders/group_film_silu.wgsl")],
+    wgsl: &[VIEWS, ACTIVATION, wgsl!("group_film_silu.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("x", Access::Read),

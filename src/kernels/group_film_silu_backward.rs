@@ -7,7 +7,7 @@ use std::cell::Cell;
 use super::group_film_silu::{Affine, Affines};
 use super::group_moments::Groups;
 use super::silu::slope;
-use super::{ACTIVATION, Call, LOGISTIC, VIEWS, cover, params, side_by_side};
+use super::{ACTIVATION, Call, LOGISTIC, VIEWS, cover, params, side_by_side, wgsl};
 use crate::compute::simd::{self, Vectorized, load, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -29,7 +29,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "group_film_silu_backward",
-    wgsl: &[VIEWS, ACTIVATION, include_str!("../../shaders/group_film_silu_backward.wgsl")],
+    wgsl: &[VIEWS, ACTIVATION, wgsl!("group_film_silu_backward.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("x", Access::Read),

@@ -1,7 +1,7 @@
 //! Mean and inverse standard deviation of each group of channels of each image: what group
 //! normalization (Wu & He 2018) shifts and scales by.
 
-use super::{Call, VIEWS, cover, params};
+use super::{Call, VIEWS, cover, params, wgsl};
 use crate::compute::simd::{self, Vectorized, load};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -16,7 +16,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "group_moments",
-    wgsl: &[VIEWS, include_str!("../../shaders/group_moments.wgsl")],
+    wgsl: &[VIEWS, wgsl!("group_moments.wgsl")],
     params: Params::FIELDS,
     bindings: &[("x", Access::Read), ("out", Access::Write)],
     cpu,

@@ -7,7 +7,7 @@
 //! `Σ d_n = Σ (1 + g) d_b` and `Σ d_n n = Σ (1 + g) d_g` over the channels of the group.
 
 use super::group_moments::Groups;
-use super::{Call, VIEWS, cover, params};
+use super::{Call, VIEWS, cover, params, wgsl};
 use crate::compute::simd::{self, Vectorized, load, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -28,7 +28,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "group_norm_backward",
-    wgsl: &[VIEWS, include_str!("../../shaders/group_norm_backward.wgsl")],
+    wgsl: &[VIEWS, wgsl!("group_norm_backward.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("x", Access::Read),

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::{Call, VIEWS, matmul_vec4, matmul_workgroup, params, side_by_side};
+use super::{Call, VIEWS, matmul_vec4, matmul_workgroup, params, side_by_side, wgsl};
 use crate::compute::gemm::{Operand, gemm};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -242,11 +242,10 @@ params! {
 }
 
 /// For any shape, a small tile to a thread.
-pub static KERNEL: Kernel =
-    variant("matmul", &[VIEWS, include_str!("../../shaders/matmul.wgsl"), SHARED]);
+pub static KERNEL: Kernel = variant("matmul", &[VIEWS, wgsl!("matmul.wgsl"), SHARED]);
 
 /// WGSL that all variants share.
-pub(super) const SHARED: &str = include_str!("../../shaders/shared/matmul.wgsl");
+pub(super) const SHARED: &str = wgsl!("shared/matmul.wgsl");
 
 /// A variant of the kernel: all have the same parameters, bindings and twin.
 pub(super) const fn variant(name: &'static str, wgsl: &'static [&'static str]) -> Kernel {

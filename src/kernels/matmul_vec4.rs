@@ -1,12 +1,11 @@
 //! The variant of [`matmul`](super::matmul) for operands that can be loaded four numbers at a time.
 
 use super::matmul::{Layout, Matmul, SHARED, Tile, variant};
-use super::{VIEWS, aligned};
+use super::{VIEWS, aligned, wgsl};
 use crate::compute::Kernel;
 
 /// See the module.
-pub static KERNEL: Kernel =
-    variant("matmul_vec4", &[VIEWS, include_str!("../../shaders/matmul_vec4.wgsl"), SHARED]);
+pub static KERNEL: Kernel = variant("matmul_vec4", &[VIEWS, wgsl!("matmul_vec4.wgsl"), SHARED]);
 
 /// Whether the tile is made of blocks of four by four, and every row that is loaded or stored begins
 /// at a multiple of four, for each member.

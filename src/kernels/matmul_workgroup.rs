@@ -1,14 +1,12 @@
 //! The variant of [`matmul`](super::matmul) that goes through workgroup memory, for any shape.
 
-use super::VIEWS;
 use super::matmul::{SHARED, Tile, variant};
+use super::{VIEWS, wgsl};
 use crate::compute::Kernel;
 
 /// See the module.
-pub static KERNEL: Kernel = variant(
-    "matmul_workgroup",
-    &[VIEWS, include_str!("../../shaders/matmul_workgroup.wgsl"), SHARED],
-);
+pub static KERNEL: Kernel =
+    variant("matmul_workgroup", &[VIEWS, wgsl!("matmul_workgroup.wgsl"), SHARED]);
 
 /// Workgroups that keep most GPUs busy.
 const BUSY: usize = 32;

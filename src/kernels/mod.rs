@@ -100,14 +100,49 @@ fn wide(len: usize, views: &[View], members: usize) -> usize {
     if fours { 4 } else { 1 }
 }
 
+/// The text of a shader as the page downloads it: without comments, indentation and empty lines.
+macro_rules! wgsl {
+    ($file:literal) => {{
+        const TEXT: &[u8] = include_bytes!(concat!("../../shaders/", $file));
+        const LEN: usize = $crate::kernels::compact::<0>(TEXT).1;
+        const COMPACT: &str = match str::from_utf8(&$crate::kernels::compact::<LEN>(TEXT).0) {
+            Ok(text) => text,
+            Err(_) => unreachable!(),
+        };
+        COMPACT
+    }};
+}
+use wgsl;
+
+/// The first `N` bytes of the compact text, and how many it has.
+const fn compact<const N: usize>(text: &[u8]) -> ([u8; N], usize) {
+    let (mut out, mut len, mut at) = ([0; N], 0, 0);
+    let (mut last, mut in_comment) = (b'\n', false);
+    while at < text.len() {
+        let byte = text[at];
+        at += 1;
+        in_comment &= byte != b'\n';
+        in_comment |= byte == b'/' && at < text.len() && text[at] == b'/';
+        if in_comment || (last == b'\n' && byte.is_ascii_whitespace()) {
+            continue;
+        }
+        if len < N {
+            out[len] = byte;
+        }
+        len += 1;
+        last = byte;
+    }
+    (out, len)
+}
+
 /// WGSL that every kernel begins with.
-pub const VIEWS: &str = include_str!("../../shaders/shared/views.wgsl");
+pub const VIEWS: &str = wgsl!("shared/views.wgsl");
 /// WGSL of the random numbers.
-pub const RNG: &str = include_str!("../../shaders/shared/rng.wgsl");
+pub const RNG: &str = wgsl!("shared/rng.wgsl");
 /// WGSL of the activation and its derivative.
-pub const ACTIVATION: &str = include_str!("../../shaders/shared/activation.wgsl");
+pub const ACTIVATION: &str = wgsl!("shared/activation.wgsl");
 /// WGSL of a sum over the 64 threads of a workgroup.
-pub const ROW_SUM: &str = include_str!("../../shaders/shared/row_sum.wgsl");
+pub const ROW_SUM: &str = wgsl!("shared/row_sum.wgsl");
 
 /// Declares a `#[repr(C)]` parameter struct of 32-bit fields and the list that the tests compare
 /// with the WGSL struct.
@@ -315,6 +350,13 @@ pub fn exp_negative(x: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shaders_are_compact() {
+        const TEXT: &[u8] = "// é\n\nfn f() {\n    a / b // c\n}\n".as_bytes();
+        let (text, len) = compact::<18>(TEXT);
+        assert_eq!((text.as_slice(), len), (b"fn f() {\na / b \n}\n".as_slice(), 18));
+    }
 
     #[test]
     fn exp_matches_the_platform() {

@@ -4,7 +4,7 @@
 //! smallest values with their indices are carried from tile to tile. Exact distances of the two are
 //! then a [`super::row_compare`] away.
 
-use super::{Call, VIEWS, cover, params};
+use super::{Call, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -17,7 +17,7 @@ const HIGHEST: f32 = 3.0e38;
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "nearest_tile",
-    wgsl: &[VIEWS, include_str!("../../shaders/nearest_tile.wgsl")],
+    wgsl: &[VIEWS, wgsl!("nearest_tile.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("norms", Access::Read),

@@ -3,7 +3,7 @@
 //! A draw is addressed by the member's clock — `[key low, key high, step, …]` — the stream and the
 //! element: see [`crate::rng`].
 
-use super::{Call, RNG, Sigma, VIEWS, cover, params};
+use super::{Call, RNG, Sigma, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::rng::{Stream, normals, philox};
@@ -15,7 +15,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "noise",
-    wgsl: &[VIEWS, RNG, include_str!("../../shaders/noise.wgsl")],
+    wgsl: &[VIEWS, RNG, wgsl!("noise.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("clock", Access::Read),

@@ -1,7 +1,7 @@
 //! The noise level as waves: `cos` and `sin` of `(ln σ / 4) · f · π/2` for 16 frequencies `f` from
 //! 2⁻¹ to 2⁴, evenly spaced in the exponent.
 
-use super::{Call, RNG, Sigma, VIEWS, cover, params};
+use super::{Call, RNG, Sigma, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::rng::{cos_sin_turn, ln};
@@ -19,7 +19,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "noise_features",
-    wgsl: &[VIEWS, RNG, include_str!("../../shaders/noise_features.wgsl")],
+    wgsl: &[VIEWS, RNG, wgsl!("noise_features.wgsl")],
     params: Params::FIELDS,
     bindings: &[("sigma", Access::Read), ("out", Access::Write)],
     cpu,

@@ -2,7 +2,7 @@
 //! layer, in one pass. `n` and `1 / rms(h)` are kept for the backward pass.
 
 use super::matmul::silu;
-use super::{ACTIVATION, Call, LOGISTIC, ROW_SUM, VIEWS, dot, params, side_by_side};
+use super::{ACTIVATION, Call, LOGISTIC, ROW_SUM, VIEWS, dot, params, side_by_side, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::model::Film;
@@ -17,7 +17,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "norm_film_silu",
-    wgsl: &[VIEWS, ACTIVATION, ROW_SUM, include_str!("../../shaders/norm_film_silu.wgsl")],
+    wgsl: &[VIEWS, ACTIVATION, ROW_SUM, wgsl!("norm_film_silu.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("h", Access::Read),

@@ -6,7 +6,7 @@
 
 use super::norm_film_silu::Kept;
 use super::silu::slope;
-use super::{ACTIVATION, Call, LOGISTIC, ROW_SUM, VIEWS, dot, params, side_by_side, sum};
+use super::{ACTIVATION, Call, LOGISTIC, ROW_SUM, VIEWS, dot, params, side_by_side, sum, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::model::Film;
@@ -18,7 +18,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "norm_film_silu_backward",
-    wgsl: &[VIEWS, ACTIVATION, ROW_SUM, include_str!("../../shaders/norm_film_silu_backward.wgsl")],
+    wgsl: &[VIEWS, ACTIVATION, ROW_SUM, wgsl!("norm_film_silu_backward.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("normed", Access::Read),

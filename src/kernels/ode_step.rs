@@ -3,7 +3,7 @@
 //! Euler from `σ₀` to `σ₁`: `out = x + (σ₁ - σ₀) (x - D) / σ₀`. Heun's correction averages that
 //! slope with the one at the Euler point `x₁`, and is left out for the last step to `σ₁ = 0`.
 
-use super::{Call, VIEWS, cover, params};
+use super::{Call, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -14,7 +14,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "ode_step",
-    wgsl: &[VIEWS, include_str!("../../shaders/ode_step.wgsl")],
+    wgsl: &[VIEWS, wgsl!("ode_step.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("sigma", Access::Read),

@@ -8,7 +8,7 @@
 //! `min(limit, (1 + t) / (10 + t))`.
 
 use super::adam::{BETA1, BETA2};
-use super::{Call, RNG, ROW_SUM, VIEWS, params, sum};
+use super::{Call, RNG, ROW_SUM, VIEWS, params, sum, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::rng::cos_sin_turn;
@@ -32,7 +32,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "pace",
-    wgsl: &[VIEWS, RNG, ROW_SUM, include_str!("../../shaders/pace.wgsl")],
+    wgsl: &[VIEWS, RNG, ROW_SUM, wgsl!("pace.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("squares", Access::Read),

@@ -1,6 +1,6 @@
 //! Raw Philox words, so that a reader's machine can be checked against the published vectors.
 
-use super::{Call, RNG, VIEWS, cover, params};
+use super::{Call, RNG, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::rng::philox;
@@ -12,7 +12,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "philox_words",
-    wgsl: &[VIEWS, RNG, include_str!("../../shaders/philox_words.wgsl")],
+    wgsl: &[VIEWS, RNG, wgsl!("philox_words.wgsl")],
     params: Params::FIELDS,
     bindings: &[("input", Access::Read), ("out", Access::Write)],
     cpu,

@@ -1,6 +1,6 @@
 //! `out = c_in(σ) x`: the image as the network sees it, of unit variance at every noise level.
 
-use super::{Call, Sigma, VIEWS, cover, params};
+use super::{Call, Sigma, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::model::precondition::Edm;
@@ -12,7 +12,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "precondition_input",
-    wgsl: &[VIEWS, include_str!("../../shaders/precondition_input.wgsl")],
+    wgsl: &[VIEWS, wgsl!("precondition_input.wgsl")],
     params: Params::FIELDS,
     bindings: &[("sigma", Access::Read), ("x", Access::Read), ("out", Access::Write)],
     cpu,

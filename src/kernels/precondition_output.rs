@@ -1,6 +1,6 @@
 //! `f = c_skip(σ) x + c_out(σ) f`: the denoised image in place of the network's output.
 
-use super::{Call, Sigma, VIEWS, cover, params};
+use super::{Call, Sigma, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::model::precondition::Edm;
@@ -12,7 +12,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "precondition_output",
-    wgsl: &[VIEWS, include_str!("../../shaders/precondition_output.wgsl")],
+    wgsl: &[VIEWS, wgsl!("precondition_output.wgsl")],
     params: Params::FIELDS,
     bindings: &[("sigma", Access::Read), ("x", Access::Read), ("f", Access::Write)],
     cpu,

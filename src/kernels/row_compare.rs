@@ -4,7 +4,7 @@
 //! a sample meets its neighbours. The distance is summed from differences, not from the other
 //! three, so that it is right for rows that are nearly equal.
 
-use super::{Call, VIEWS, cover, params};
+use super::{Call, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -15,7 +15,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "row_compare",
-    wgsl: &[VIEWS, include_str!("../../shaders/row_compare.wgsl")],
+    wgsl: &[VIEWS, wgsl!("row_compare.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("a", Access::Read),

@@ -1,6 +1,6 @@
 //! `z[i, j] *= λⱼ / (λⱼ + σᵢ²)`: the diagonal of the Wiener filter (eq. 7), in the eigenbasis.
 
-use super::{Call, Sigma, VIEWS, cover, params};
+use super::{Call, Sigma, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -11,7 +11,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "shrink",
-    wgsl: &[VIEWS, include_str!("../../shaders/shrink.wgsl")],
+    wgsl: &[VIEWS, wgsl!("shrink.wgsl")],
     params: Params::FIELDS,
     bindings: &[("lambda", Access::Read), ("sigma", Access::Read), ("z", Access::Write)],
     cpu,

@@ -2,7 +2,7 @@
 //! matrix multiply applies it.
 
 use super::matmul::silu;
-use super::{ACTIVATION, Call, VIEWS, cover, params};
+use super::{ACTIVATION, Call, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -13,7 +13,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "silu",
-    wgsl: &[VIEWS, ACTIVATION, include_str!("../../shaders/silu.wgsl")],
+    wgsl: &[VIEWS, ACTIVATION, wgsl!("silu.wgsl")],
     params: Params::FIELDS,
     bindings: &[("x", Access::Read), ("out", Access::Write)],
     cpu,

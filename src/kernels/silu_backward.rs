@@ -1,7 +1,7 @@
 //! `d *= silu'(x)`: the gradient before an activation, in place of the one after it.
 
 use super::silu::slope;
-use super::{ACTIVATION, Call, VIEWS, cover, params};
+use super::{ACTIVATION, Call, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -12,7 +12,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "silu_backward",
-    wgsl: &[VIEWS, ACTIVATION, include_str!("../../shaders/silu_backward.wgsl")],
+    wgsl: &[VIEWS, ACTIVATION, wgsl!("silu_backward.wgsl")],
     params: Params::FIELDS,
     bindings: &[("x", Access::Read), ("d", Access::Write)],
     cpu,

@@ -9,7 +9,7 @@
 //! State of a row: `[largest logit, Σ w, rescaling of what came before, Σ w·(logit - largest)]`. The
 //! last one gives the entropy of the weights, hence how many images effectively take part.
 
-use super::{Call, Sigma, VIEWS, cover, exp_negative, params};
+use super::{Call, Sigma, VIEWS, cover, exp_negative, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -26,7 +26,7 @@ const LOWEST: f32 = -3.0e38;
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "softmax_tile",
-    wgsl: &[VIEWS, include_str!("../../shaders/softmax_tile.wgsl")],
+    wgsl: &[VIEWS, wgsl!("softmax_tile.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("norms", Access::Read),

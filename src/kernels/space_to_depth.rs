@@ -1,7 +1,7 @@
 //! Each 2×2 pixels become one pixel of four times the channels, and back: half the resolution, and
 //! nothing lost.
 
-use super::{Call, VIEWS, cover, params};
+use super::{Call, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::data::Shape;
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "space_to_depth",
-    wgsl: &[VIEWS, include_str!("../../shaders/space_to_depth.wgsl")],
+    wgsl: &[VIEWS, wgsl!("space_to_depth.wgsl")],
     params: Params::FIELDS,
     bindings: &[("x", Access::Read), ("out", Access::Write)],
     cpu,
