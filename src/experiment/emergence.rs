@@ -238,7 +238,8 @@ impl Experiment for Emergence {
     fn shares(config: &Config, parts: usize) -> Vec<Config> {
         // The time of a step grows with the width, at first linearly, then with its square.
         let work = |train: &train::Config, width: usize| {
-            f64::from(train.steps) * (train.batch * width * (width + 128)) as f64
+            let (batch, width) = (train.batch as f64, width as f64);
+            f64::from(train.steps) * batch * width * (width + 128.0)
         };
         let long = work(&config.train_long, config.train_long.architecture.width());
         let short = |&width| work(&config.train, width) * config.width_sizes.len() as f64;

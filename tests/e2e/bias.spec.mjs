@@ -46,7 +46,7 @@ siteTest(
   },
 );
 
-siteTest("four ways scrub together, by slider and by pointer", { webgpu: [false] }, async (page) => {
+siteTest("four ways scrub together, by slider and by pointer", {}, async (page) => {
   await open(page, "", "paths");
   const rows = page.locator("#paths .strip:not(.sigmas)");
   assert.equal(await rows.count(), 4);

@@ -65,7 +65,7 @@ async function trainTiny(page, config) {
   }, config);
 }
 
-siteTest("a run trained here to its end is what both figures show", { webgpu: [false] }, async (page) => {
+siteTest("a run trained here to its end is what both figures show", {}, async (page, { webgpu }) => {
   await trainTiny(page, {
     sizes: [8, 16],
     trainLong: { ...train, steps: 60 },
@@ -75,10 +75,10 @@ siteTest("a run trained here to its end is what both figures show", { webgpu: [f
     checkpoints: [10, 30],
     look,
   });
-  await open(page, "?engine=cpu", "emergence");
+  await open(page, `?engine=${webgpu ? "gpu" : "cpu"}`, "emergence");
   const recorded = await live(page, "emergence.parameters");
   await page.locator("#emergence .run-panel button", { hasText: "Train it here" }).click();
-  await page.locator('#emergence .run-panel[data-state="done"]').waitFor({ timeout: 60_000 });
+  await page.locator('#emergence .run-panel[data-state="done"]').waitFor({ timeout: 100_000 });
   assert.match((await page.locator("#emergence .run-status").textContent()) ?? "", /Done in .* most like the Gaussian’s/);
   await changed(page, "emergence.parameters", recorded);
   assert.match(await live(page, "emergence.source"), /^Trained here/);

@@ -44,7 +44,8 @@ function browser(webgpu) {
 after(() => Promise.all([...browsers.values()].map(async (launched) => (await launched).close())));
 
 /**
- * A test of the page in a fresh browser profile, once for each kind of browser in `webgpu` and each of `widths`.
+ * A test of the page in a fresh browser profile, once for each kind of browser in `webgpu`, at the first of `widths`; at the
+ * others, which the engine does not see, only in the last kind of browser.
  *
  * It also fails if the page throws, logs an error, gets an answer that is no success or asks
  * another host for anything.
@@ -54,7 +55,11 @@ after(() => Promise.all([...browsers.values()].map(async (launched) => (await la
  * @param {(page: import("playwright-core").Page, options: { webgpu: boolean }) => Promise<void>} body
  */
 export function siteTest(name, { webgpu = [true, false], widths = [], context: contextOptions = {} }, body) {
-  const kinds = webgpu.flatMap((withWebgpu) => (widths.length > 0 ? widths : [undefined]).map((width) => ({ withWebgpu, width })));
+  const [first, ...others] = widths.length > 0 ? widths : [undefined];
+  const kinds = [
+    ...webgpu.map((withWebgpu) => ({ withWebgpu, width: first })),
+    ...others.map((width) => ({ withWebgpu: webgpu[webgpu.length - 1], width })),
+  ];
   for (const { withWebgpu, width } of kinds) {
     const kind = `${withWebgpu ? "with WebGPU" : "without WebGPU"}${width ? `, ${width} px` : ""}`;
     test(`${name} (${kind})`, { timeout: 120_000 }, async () => {

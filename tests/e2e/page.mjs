@@ -92,17 +92,18 @@ export function contrast(page, part) {
 /**
  * What axe finds wrong with what is on the page now.
  * @param {Page} page
+ * @param {string} [place] a selector, if not all of it is meant
  * @returns {Promise<string[]>}
  */
-export async function violations(page) {
+export async function violations(page, place) {
   await page.evaluate(axe);
-  return page.evaluate(async () => {
+  return page.evaluate(async (place) => {
     // @ts-expect-error: axe was put there just now.
-    const result = await axe.run(document, { resultTypes: ["violations"] });
+    const result = await axe.run(place ?? document, { resultTypes: ["violations"] });
     return result.violations.map(
       (/** @type {any} */ { id, nodes }) => `${id}: ${nodes.map((/** @type {any} */ n) => n.target).join(" | ")}`,
     );
-  });
+  }, place);
 }
 
 /**

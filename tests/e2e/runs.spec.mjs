@@ -7,7 +7,7 @@ import { choose } from "./page.mjs";
 /** @typedef {import("playwright-core").Page} Page */
 
 /** Two tiny networks on tiny images, so that the tests wait for the page and not for the training. */
-const TINY = "lab.sizes=8%2016&lab.size=8&lab.width=16&lab.depth=1&lab.batch=16&lab.sampler=4&lab.samples=16";
+const TINY = "lab.sizes=8%2016&lab.size=8&lab.width=16&lab.depth=1&lab.batch=16&lab.sampler=4&lab.samples=16&lab.sigmas=1&lab.images=16";
 /** Steps of a run that does not come to its end here. */
 const ENDLESS = 900_000;
 /** A loaded machine takes its time to start workers. */

@@ -31,7 +31,7 @@ siteTest("N is one parameter with several sliders", { webgpu: [false] }, async (
   await page.waitForURL(/\?n=4$/);
 });
 
-siteTest("a link restores its state, and a bad one falls back with a notice", { webgpu: [false] }, async (page) => {
+siteTest("a link restores its state, and a bad one falls back with a notice", { webgpu: [false], widths: [1280, 390] }, async (page) => {
   await open(page, "?n=64&denoise.sigma=0.25&denoise.split=train");
   assert.equal(await live(page, "denoise.n"), "64");
   assert.equal(await live(page, "denoise.sigma"), "0.25");
@@ -98,6 +98,11 @@ siteTest("own arrays by drop; a broken file costs nothing", { webgpu: [false] },
   }
 
   await choose(page, "data", "Faces");
+  await page.waitForFunction(() => document.querySelector('[data-live="data.name"]')?.textContent === "Faces");
+  await page.goBack();
+  await page.waitForFunction(() => document.querySelector('[data-live="data.name"]')?.textContent?.includes("discs"));
+  assert.match(page.url(), /data=own/);
+  await page.goForward();
   await page.waitForFunction(() => document.querySelector('[data-live="data.name"]')?.textContent === "Faces");
   await choose(page, "data", "Your own");
   await page.waitForFunction(() => document.querySelector('[data-live="data.name"]')?.textContent?.includes("discs"));
