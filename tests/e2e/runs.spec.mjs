@@ -121,7 +121,7 @@ async function loseDevice(page, lines) {
 
 siteTest("a run to its end: the curve of its networks, and a table row that stays", { widths: [1280, 390] }, async (page, { webgpu }) => {
   const chart = page.locator("#lab [data-part='lab-chart']");
-  await train(page, webgpu ? "gpu" : "cpu", 300);
+  await train(page, webgpu ? "gpu" : "cpu", webgpu ? 60 : 300);
   await says(page, /^Done/);
   await page.locator("#announcements", { hasText: /^Run A: Done in .*ransition/ }).waitFor();
   await chart.locator("summary").click();

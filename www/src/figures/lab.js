@@ -139,6 +139,7 @@ export function labFigure(root, page, { own, show }) {
     const known = entries.find(({ id }) => id === run.id);
     const facts = { run, options: run.options, report: run.report, state: run.state, progress: run.progress, kept: true };
     const entry = known ? Object.assign(known, facts) : add({ id: run.id, time: Date.now(), ...facts });
+    if (known) redraw();
     run.addEventListener("change", () => {
       if (entry.run !== run) return;
       if (run.state === "cancelled") return drop(entry);
@@ -295,6 +296,11 @@ export function labFigure(root, page, { own, show }) {
     entries
       .flatMap((entry) => (entry.shown && isSweep(entry.report) ? [{ entry, sweep: /** @type {Sweep} */ (entry.report) }] : []))
       .reverse();
+  /** Draws them, if the reader can see them and there are any: from one frame to the next the last may go. @param {(runs: ReturnType<typeof shownSweeps>) => void} draw */
+  const withSweeps = (draw) => {
+    const runs = near ? shownSweeps() : [];
+    if (runs.length > 0) draw(runs);
+  };
   const drawChart = runsChart(element(root, "lab-chart"));
   const redraw = inFrames([
     () => {
@@ -303,8 +309,8 @@ export function labFigure(root, page, { own, show }) {
       const latest = entries.find(({ report }) => report);
       if (latest?.report) showReport(root, latest.report, latest);
     },
-    () => near && !results.hidden && drawChart({ runs: shownSweeps(), measure: store.values["lab.measure"] }),
-    () => near && !results.hidden && drawSamples(element(root, "lab-samples"), shownSweeps(), store.values["lab.n"]),
+    () => withSweeps((runs) => drawChart({ runs, measure: store.values["lab.measure"] })),
+    () => withSweeps((runs) => drawSamples(element(root, "lab-samples"), runs, store.values["lab.n"])),
   ]);
   store.subscribe(["lab.measure", "lab.n"], redraw);
   // Runs of the figures above are in the table too, and are drawn when the reader comes to see them.
