@@ -299,7 +299,10 @@ fn cut_and_work<const N: usize>(
     #[cfg(not(target_arch = "wasm32"))]
     rayon::join(left, right);
     #[cfg(target_arch = "wasm32")]
-    (left(), right());
+    {
+        left();
+        right();
+    }
 }
 
 /// Partial sums that run side by side, so that a sum vectorizes; their number fixes its order.
