@@ -170,7 +170,7 @@ impl Sizes {
     /// The most that the page's scripts may weigh.
     const JAVASCRIPT: usize = 200_000;
     /// The most that the library may weigh. The first screen does without it.
-    const WASM: usize = 328_000;
+    const WASM: usize = 390_000;
 
     fn measure() -> Result<Self> {
         Ok(Self { javascript: gzipped(&dist(), "js")?, wasm: gzipped(&dist(), "wasm")? })
