@@ -296,7 +296,7 @@ impl ScoreDifference {
         let members = loaded.program().members();
         let dim = self.input.shape[1] as f64;
         loaded.upload(self.input.sigma, &[sigma])?;
-        loaded.run(self.routine, 1)?;
+        loaded.run_breathing(self.routine, 1).await?;
         let mut out = Vec::new();
         for (pair, sums) in &self.pairs {
             let sums: Vec<f32> = loaded.read(*sums).await?;

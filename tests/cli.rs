@@ -92,6 +92,48 @@ fn an_experiment_tells_how_it_was_made() {
     assert_eq!(report["findings"].as_array().unwrap().len(), 2);
 }
 
+/// The small form of an experiment's quick preset, in a file.
+fn small_config(experiment: &str) -> String {
+    let mut small = told(&[experiment, "--show-config"]);
+    small["sizes"] = json!([4, 9]);
+    small["train"]["steps"] = json!(5);
+    small["train"]["architecture"]["width"] = json!(16);
+    small["look"]["samples"] = json!(8);
+    small["look"]["images"] = json!(8);
+    small["look"]["sigmas"] = json!([1.0, 0.4]);
+    let path = file(&format!("{experiment}.json"));
+    fs::write(&path, small.to_string()).unwrap();
+    path
+}
+
+#[test]
+fn the_other_experiments_run() {
+    for experiment in ["gaussian-bias", "strong-generalization"] {
+        let config = small_config(experiment);
+        let args = [experiment, "--engine", "cpu", "--config", &config];
+        let report = told(&[&args[..], &["--json"]].concat());
+        assert_eq!(report["experiment"], experiment);
+        assert_eq!(report["findings"].as_array().unwrap().len(), 2, "{experiment}");
+        assert!(said(&args).lines().count() >= 3, "a heading and two sizes");
+    }
+}
+
+#[test]
+fn data_are_told_of_and_shown() {
+    let sheet = file("faces.png");
+    let text = said(&["data", "--sheet", &sheet]);
+    assert!(text.starts_with("Faces: 1500 images of 12 × 12"), "{text}");
+    assert!(fs::read(&sheet).unwrap().starts_with(b"\x89PNG"));
+}
+
+#[test]
+fn the_cpu_computes_what_it_should() {
+    assert!(!said(&["check", "--engine", "cpu"]).contains("NO"));
+    let checks = told(&["check", "--engine", "cpu", "--json"]);
+    let checks = checks.as_array().unwrap();
+    assert!(checks.len() > 3 && checks.iter().all(|check| check["holds"] == true), "{checks:?}");
+}
+
 #[test]
 fn bad_input_is_refused_with_a_sentence() {
     let broken = file("broken.safetensors");
@@ -101,6 +143,14 @@ fn bad_input_is_refused_with_a_sentence() {
         (vec!["train", "--n", "0", "--steps", "1"], "at least one image"),
         (vec!["train", "--n", "many"], "invalid value"),
         (vec!["train", "--rate", "0"], "learning rate"),
+        (vec!["train", "--width", "1000000"], "narrower"),
+        (vec!["train", "--depth", "18446744073709551615"], "fewer blocks"),
+        (vec!["train", "--batch", "1000000"], "smaller batch"),
+        (
+            vec!["train", "--network", "unet", "--preset", "faithful", "--width", "99999"],
+            "channels",
+        ),
+        (vec!["train", "--n", "1000000000000"], "fewer images"),
         (vec!["train", "--resume", &broken], "no saved run"),
         (vec!["train", "--resume", &broken, "--steps", "9"], "cannot be used with"),
         (vec!["sample", &broken], "no saved run"),
@@ -166,6 +216,20 @@ mod interrupted {
         errors.read_to_string(&mut text).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(2), "{text}");
         text
+    }
+
+    /// Nothing is saved, and nothing is left half-written.
+    #[test]
+    fn recordings_and_claims_are_given_up() {
+        let folder = file("given-up");
+        let _ = fs::remove_dir_all(&folder);
+        let only = "transition-quick-faces";
+        let record = ["record", "--engine", "cpu", "--only", only, "--folder", &folder];
+        for args in [&record[..], &["reproduce", "--engine", "cpu"]] {
+            let text = stopped_in(".", args);
+            assert!(text.to_lowercase().contains("stopped"), "{text}");
+        }
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     }
 
     /// Both in time and over widths, so that what was seen on the way must come back, too.

@@ -3,9 +3,12 @@
 
 mod common;
 
+use std::time::Duration;
+
 use hidden_gaussian::ErrorKind;
-use hidden_gaussian::compute::Engine;
+use hidden_gaussian::compute::{Buffer, Engine, Loaded, Program, Routine};
 use hidden_gaussian::kernels::axpby;
+use hidden_gaussian::kernels::matmul::{Layout, Matmul};
 
 /// A destroyed device never settles a map; every later call must still return.
 #[test]
@@ -38,4 +41,53 @@ fn a_buffer_beyond_the_device_is_refused_when_recorded() {
     let mut p = engine.program(1).unwrap();
     let error = p.buffer("huge", usize::MAX / 8).unwrap_err();
     assert!(matches!(error.kind, ErrorKind::LimitExceeded { .. }), "{error}");
+}
+
+/// A program that keeps a device busy for a while.
+fn busy(engine: &Engine, repeats: usize) -> (Loaded, Routine, Buffer) {
+    let mut p = engine.program(1).unwrap();
+    let side = 512;
+    let [a, b, c] = ["a", "b", "c"].map(|name| p.buffer(name, side * side).unwrap());
+    let multiply = |p: &mut Program| Matmul::new(Layout::Nn, a, b, c, [side; 3]).record(p);
+    let routine = p.routine("busy", |p| (0..repeats).try_for_each(|_| multiply(p))).unwrap();
+    (pollster::block_on(engine.load(p)).unwrap(), routine, c)
+}
+
+/// Who waits no longer is told so; the device is not lost for that.
+#[test]
+fn a_deadline_is_kept() {
+    let Some(engine) = common::gpu() else { return };
+    let (mut loaded, routine, out) = busy(&engine, 4);
+    loaded.run(routine, 1).unwrap();
+    let read = pollster::block_on(loaded.read_within::<f32>(out, Duration::ZERO));
+    let read = read.map(|values| values.len());
+    assert!(matches!(&read, Err(e) if e.kind == ErrorKind::Timeout), "{read:?}");
+    assert_eq!(pollster::block_on(loaded.read::<f32>(out)).unwrap().len(), out.len());
+}
+
+/// An error that no call returned comes out of the next call that waits, and of all later ones.
+#[test]
+fn an_error_outside_any_call_is_not_lost() {
+    if common::gpu().is_none() {
+        return;
+    }
+    // A device of its own: this test breaks it.
+    let engine = pollster::block_on(Engine::gpu()).unwrap();
+    let Engine::Gpu(gpu) = &engine else { unreachable!() };
+    let (mut loaded, routine, out) = busy(&engine, 1);
+    pollster::block_on(loaded.read::<f32>(out)).unwrap();
+    drop(gpu.device().create_buffer(&wgpu::BufferDescriptor {
+        label: Some("mappable for both"),
+        size: 16,
+        usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::MAP_WRITE,
+        mapped_at_creation: false,
+    }));
+    loaded.run(routine, 1).unwrap();
+    for _ in 0..2 {
+        let read = pollster::block_on(loaded.read::<f32>(out)).map(|values| values.len());
+        assert!(matches!(&read, Err(e) if e.kind == ErrorKind::Gpu), "{read:?}");
+    }
+    assert!(pollster::block_on(loaded.finish()).is_err());
+    let again = pollster::block_on(engine.load(engine.program(1).unwrap()));
+    assert!(again.is_err_and(|e| e.kind == ErrorKind::Gpu));
 }

@@ -115,6 +115,30 @@ fn a_young_network_is_gaussian() {
     assert!(best[0] > last[0] + 0.05 && best[1] + 0.1 < last[1]);
 }
 
+/// Figure 3: with few images, a small network stays close to D_G where a wide one memorizes.
+///
+/// Measured for seeds 1 to 5; and for widths from 8 to 192 with 8 to 24 images: below a width of 32
+/// networks copy nothing either, but are too small to come close to anything.
+#[test]
+fn a_small_network_is_gaussian() {
+    let found = run::<Emergence>(&split(), |config: &mut emergence::Config| {
+        config.sizes = vec![];
+        config.widths = vec![48, 192];
+        config.width_sizes = vec![4 * FEW];
+        config.train = train::Config { steps: 2000, ..small(&config.train) };
+        config.checkpoints = vec![];
+        config.look = brief(&config.look);
+    });
+    let networks: Vec<[f64; 2]> = emergence::read(&found.over_width)
+        .unwrap()
+        .iter()
+        .map(|s| [s.point.cosine_gaussian.mean, s.point.closeness.memorized.mean])
+        .collect();
+    println!("cos(θ, G), memorized: {networks:.3?}");
+    let [small, wide] = networks[..] else { panic!("two networks") };
+    assert!(small[0] > wide[0] + 0.05 && small[1] + 0.2 < wide[1]);
+}
+
 /// Two networks that share no image agree if they have seen many, and not by chance.
 #[test]
 fn networks_on_disjoint_images_agree() {

@@ -6,10 +6,12 @@ mod common;
 
 use common::{native, random, run, stages, training};
 use hidden_gaussian::compute::Engine;
+use hidden_gaussian::data::Shape;
 use hidden_gaussian::denoiser::{Denoiser, Gaussian, TrainingSets};
 use hidden_gaussian::kernels::pace::{PACE, Schedule, TRAINING_CLOCK};
 use hidden_gaussian::kernels::{Sigma, adam, batch_draw, noise, pace};
 use hidden_gaussian::model::Architecture;
+use hidden_gaussian::model::unet::Norm;
 use hidden_gaussian::train::{Checkpoint, Config, Plan, Session};
 use pollster::block_on;
 
@@ -242,4 +244,29 @@ fn bad_checkpoints_are_refused() {
     let images: Vec<f32> = sets.pool().iter().map(|v| v + 1.0).collect();
     let others = TrainingSets::new(images, sets.dim(), sets.ranges().to_vec()).unwrap();
     assert!(block_on(training::session(&Engine::Cpu, &config, &others)).restore(&good).is_err());
+}
+
+/// However many cores help, the bits are the same: all stages of networks large enough to be divided.
+#[test]
+fn threads_do_not_change_bits() {
+    let shape = Shape { height: 16, width: 12, channels: 1 };
+    let images: Vec<f32> = random(1, 50 * shape.dim()).iter().map(|v| 0.5 * v).collect();
+    let sets = TrainingSets::single(images, shape.dim()).unwrap();
+    let unet = |norm| Architecture::UNet { shape, width: 18, levels: 2, norm };
+    let mlp = Architecture::Mlp { width: 321, depth: 2 };
+    for architecture in [mlp, unet(Norm::None), unet(Norm::Group)] {
+        let config = Config { architecture, batch: 131, ..Config::quick(vec![3]) };
+        let trained = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let mut session = block_on(training::session(&Engine::Cpu, &config, &sets));
+                session.step(3).unwrap();
+                block_on(training::state(&mut session))
+            })
+        };
+        let alone = trained(1);
+        for threads in [2, 3, 7] {
+            assert!(alone == trained(threads), "{threads} threads, {:?}", config.architecture);
+        }
+    }
 }

@@ -23,10 +23,10 @@ use hidden_gaussian::experiment::study::{Differences, Point};
 use hidden_gaussian::experiment::transition::Transition;
 use hidden_gaussian::experiment::{Experiment, Preset};
 use hidden_gaussian::model::Architecture;
-use pollster::block_on;
 use serde::Serialize;
 
 use super::conduct::conduct_to_end;
+use super::stop::until_stopped;
 use super::table::Table;
 use super::{Common, Reproduce, json};
 
@@ -202,7 +202,7 @@ impl Bench<'_> {
 
     fn exact(&self, claims: &mut Claims, split: &Split) -> Result<()> {
         let look = Look::default();
-        let [empirical, gaussian] = block_on(async {
+        let [empirical, gaussian] = until_stopped(async {
             let mut exact = Exact::fit(self.engine, split, 1024).await?;
             exact.sample(&look.sampler()?, look.samples, look.seed).await
         })?;

@@ -2,8 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hidden_gaussian::compute::Engine;
@@ -12,12 +10,12 @@ use hidden_gaussian::experiment::run::{Report, Run, Saved};
 use hidden_gaussian::experiment::{Detail, Experiment, Progress};
 use hidden_gaussian::{Error, ErrorKind, Result, json};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
-use pollster::block_on;
 
+use super::stop::{until_stopped, was_stopped};
 use super::table::Tabulate;
 use super::{Asked, data, file_error, json};
 
-/// How long the experiment runs between two looks at the keyboard.
+/// How long the experiment runs between two reports.
 pub(super) const SLICE: Duration = Duration::from_millis(150);
 
 /// Runs an experiment as the command line asks for it.
@@ -128,27 +126,29 @@ pub(super) fn conduct<E: Experiment>(
     config: E::Config,
     saved: Option<&[u8]>,
 ) -> Result<Conducted<E>> {
-    let stopped = stop_signal()?;
-    block_on(async {
+    until_stopped(async {
         let mut run = Run::<E>::start(engine, split, config).await?;
         if let Some(saved) = saved {
             run.restore(saved)?;
         }
         let bar = Bar::new(E::NAME, engine);
-        loop {
-            let Progress { step, total, seconds_left, .. } = run.advance(SLICE).await?;
-            bar.show(step, total, seconds_left);
-            if step >= total {
-                break;
+        let report = async {
+            loop {
+                let Progress { step, total, seconds_left, .. } = run.advance(SLICE).await?;
+                bar.show(step, total, seconds_left);
+                if step >= total {
+                    break;
+                }
             }
-            if stopped.load(Ordering::Relaxed) {
-                bar.clear();
-                return Ok(Conducted::Stopped { step, total, snapshot: run.snapshot().await? });
-            }
-        }
-        bar.say("measuring");
-        let report = run.report(Detail::Full).await;
+            bar.say("measuring");
+            run.report(Detail::Full).await
+        };
+        let report = report.await;
         bar.clear();
+        if was_stopped(&report) {
+            let [step, total] = run.steps();
+            return Ok(Conducted::Stopped { step, total, snapshot: run.snapshot().await? });
+        }
         Ok(Conducted::Done(report?))
     })
 }
@@ -166,22 +166,6 @@ pub(super) fn conduct_to_end<E: Experiment>(
             format!("Stopped in {}, at step {step} of {total}", E::NAME),
             "",
         )),
-    }
-}
-
-/// Becomes true when the reader presses Ctrl-C. A second time ends the program at once.
-pub(super) fn stop_signal() -> Result<&'static AtomicBool> {
-    static STOPPED: AtomicBool = AtomicBool::new(false);
-    static HANDLER: OnceLock<Result<(), String>> = OnceLock::new();
-    let stop = || {
-        if STOPPED.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    };
-    let set = || ctrlc::set_handler(stop);
-    match HANDLER.get_or_init(|| set().map_err(|error| error.to_string())) {
-        Ok(()) => Ok(&STOPPED),
-        Err(error) => Err(Error::bad_input(format!("Ctrl-C can't be caught: {error}"), "")),
     }
 }
 

@@ -6,12 +6,12 @@ use hidden_gaussian::experiment::Detail;
 use hidden_gaussian::experiment::portrait::Look;
 use hidden_gaussian::experiment::references::References;
 use hidden_gaussian::experiment::study::{Member, Point, Study};
-use pollster::block_on;
 use serde_json::json;
 
 use super::json;
 use super::sample::SamplerArgs;
 use super::saved::{Saved, SavedRun};
+use super::stop::until_stopped;
 use super::table::{Table, Tabulate, estimate};
 
 /// What to measure.
@@ -46,7 +46,7 @@ pub(super) fn command(args: &Metrics) -> Result<bool> {
     };
     let members: Vec<_> =
         checkpoint.ranges.iter().zip(&checkpoint.config.seeds).map(member).collect();
-    let points = block_on(async {
+    let points = until_stopped(async {
         let mut study = Study::new(&engine, split, &members, &checkpoint.config, &look).await?;
         study.session_mut().restore(checkpoint)?;
         let mut references = References::new(&engine, split, &members, &look)?;

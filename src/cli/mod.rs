@@ -9,6 +9,7 @@ mod pictures;
 mod record;
 mod sample;
 mod saved;
+mod stop;
 mod table;
 mod train;
 

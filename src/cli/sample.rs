@@ -11,12 +11,12 @@ use hidden_gaussian::kernels::noise;
 use hidden_gaussian::sampler::{Method, Sampler};
 use hidden_gaussian::train::Plan;
 use hidden_gaussian::{Error, Result};
-use pollster::block_on;
 use serde_json::json;
 
 use super::json;
 use super::pictures::{write_npy, write_sheet};
 use super::saved::{Saved, SavedRun};
+use super::stop::until_stopped;
 
 /// Which samples, and where to.
 #[derive(Debug, Args)]
@@ -97,7 +97,7 @@ pub(super) fn command(args: &Sample) -> Result<bool> {
     let kinds = args.out.iter().map(|path| Kind::of(path)).collect::<Result<Vec<_>>>()?;
     let (engine, run) = args.saved.open()?;
     let look = args.sampler.look(args.count);
-    let mut samples = block_on(draw(&engine, &run, args.denoiser, &look))?;
+    let mut samples = until_stopped(draw(&engine, &run, args.denoiser, &look))?;
     run.split.standardization().undo(&mut samples);
     let (shape, members) = (run.split.shape(), run.checkpoint.ranges.len());
     let groups: Vec<&[f32]> = samples.chunks_exact(args.count * shape.dim()).collect();
@@ -185,7 +185,7 @@ impl Sampling {
     }
 
     async fn run(&self, loaded: &mut Loaded) -> Result<Vec<f32>> {
-        loaded.run(self.routine, 1)?;
+        loaded.run_breathing(self.routine, 1).await?;
         loaded.read(self.end).await
     }
 }

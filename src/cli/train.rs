@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum};
 use hidden_gaussian::Result;
@@ -12,11 +11,11 @@ use hidden_gaussian::denoiser::TrainingSets;
 use hidden_gaussian::experiment::Preset;
 use hidden_gaussian::model::Architecture;
 use hidden_gaussian::train::{Checkpoint, Config, Report, Session, Status};
-use pollster::block_on;
 use serde_json::json;
 
-use super::conduct::{Bar, SLICE, stop_signal, stopped};
+use super::conduct::{Bar, SLICE, stopped};
 use super::saved::SavedRun;
+use super::stop::{until_stopped, was_stopped};
 use super::table::Table;
 use super::{Common, PresetName, file_error, json};
 
@@ -128,18 +127,21 @@ pub(super) fn command(args: &Train) -> Result<bool> {
     let engine = args.common.engine.open()?;
     let default = || args.resume.clone().unwrap_or_else(|| "run.safetensors".into());
     let out = args.out.clone().unwrap_or_else(default);
-    let stop = stop_signal()?;
-    block_on(async {
+    until_stopped(async {
         let (mut session, split) = match &args.resume {
             Some(path) => args.go_on(&engine, path).await?,
             None => args.begin(&engine).await?,
         };
         let bar = Bar::new("train", &engine);
         let mut last = session.report().await?;
-        while last.step < last.total && !stop.load(Ordering::Relaxed) {
-            session.step(session.steps_within(SLICE.as_secs_f64()))?;
+        while last.step < last.total {
+            let stepped = session.step_breathing(session.steps_within(SLICE.as_secs_f64())).await;
             last = session.report().await?;
             bar.show(last.step, last.total, last.seconds_left);
+            if was_stopped(&stepped) {
+                break;
+            }
+            stepped?;
         }
         bar.clear();
         let mut checkpoint = session.snapshot().await?;

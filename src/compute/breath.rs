@@ -1,11 +1,20 @@
 //! Long work on a thread that others wait for: in a page it lets them in now and then.
 //!
 //! A page's worker hears of a wish to stop only between two tasks. So what may take long pauses for
-//! a task whenever it has held the thread for [`HOLD`]. Natively, threads do that.
+//! a task whenever it has held the thread for [`HOLD`]. Natively, another thread tells it (see
+//! [`Control`](super::Control)), and there is nothing to wait for.
 
-/// Lets other tasks in, if it was long ago that they were.
+use crate::error::Result;
+
+/// Fails if the work on this thread was cancelled.
 #[cfg(not(target_arch = "wasm32"))]
-pub(crate) async fn breathe() {}
+pub(crate) async fn breathe() -> Result<()> {
+    heard()
+}
+
+fn heard() -> Result<()> {
+    super::Control::current().map_or(Ok(()), |control| control.check())
+}
 
 #[cfg(target_arch = "wasm32")]
 pub(crate) use page::{begin, breathe};
@@ -27,11 +36,12 @@ mod page {
         SINCE.set(Some(Instant::now()));
     }
 
-    /// Lets other tasks in, if it was long ago that they were.
-    pub(crate) async fn breathe() {
+    /// Lets other tasks in, if it was long ago that they were; fails if they cancelled the work.
+    pub(crate) async fn breathe() -> super::Result<()> {
         if SINCE.get().is_none_or(|since| since.elapsed() > HOLD) {
             crate::web::sleep(Duration::ZERO).await;
             begin();
         }
+        super::heard()
     }
 }

@@ -4,6 +4,7 @@
 //! between stages: members never meet. Where members are fewer than cores, a large matrix multiply
 //! uses several cores; its bits are the same.
 
+use super::control::Control;
 use super::program::{Access, Buffer, MAX_BINDINGS, Program, Routine, Scope, Stage};
 use crate::error::{Error, Result};
 use crate::kernels::{Call, Slot};
@@ -12,6 +13,7 @@ use crate::kernels::{Call, Slot};
 #[derive(Debug)]
 pub struct CpuProgram {
     program: Program,
+    control: Control,
     /// By buffer id; empty where the buffer belongs to members.
     shared: Vec<Vec<f32>>,
     /// By member, then by buffer id; empty where the buffer is shared.
@@ -19,18 +21,22 @@ pub struct CpuProgram {
 }
 
 impl CpuProgram {
-    pub(crate) fn new(program: Program) -> Self {
+    pub(crate) fn new(program: Program, control: Control) -> Self {
         let allocate = |scope: Scope| -> Vec<Vec<f32>> {
             let len = |buffer: Buffer| if buffer.scope() == scope { buffer.len() } else { 0 };
             program.buffers().iter().map(|info| vec![0.0; len(info.buffer)]).collect()
         };
         let shared = allocate(Scope::Shared);
         let members = (0..program.members()).map(|_| allocate(Scope::Member)).collect();
-        Self { program, shared, members }
+        Self { program, control, shared, members }
     }
 
     pub(crate) const fn program(&self) -> &Program {
         &self.program
+    }
+
+    pub(crate) const fn control(&self) -> &Control {
+        &self.control
     }
 
     fn copies(&self, buffer: Buffer) -> impl Iterator<Item = &Vec<f32>> {
@@ -67,14 +73,29 @@ impl CpuProgram {
     }
 
     pub(crate) fn run(&mut self, routine: Routine, times: u32) {
-        let Self { program, shared, members } = self;
+        self.run_while(routine, times, &|| true);
+    }
+
+    /// The same, but it can be cancelled between stages.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn run_interruptible(&mut self, routine: Routine, times: u32) -> Result<()> {
+        let control = self.control.clone();
+        self.run_while(routine, times, &|| !control.is_cancelled());
+        control.check()
+    }
+
+    fn run_while(&mut self, routine: Routine, times: u32, go_on: &(impl Fn() -> bool + Sync)) {
+        let Self { program, shared, members, .. } = self;
         // Cores that members leave idle help within a stage.
         #[cfg(not(target_arch = "wasm32"))]
         let threads = rayon::current_num_threads().div_ceil(members.len());
         #[cfg(target_arch = "wasm32")]
         let threads = 1;
         let run = |member: &mut Vec<Vec<f32>>| {
-            run_member(program, shared, member, routine, times, threads);
+            let stages = (0..times).flat_map(|_| program.stages(routine));
+            for stage in stages.take_while(|_| go_on()) {
+                run_stage(stage, shared, member, threads);
+            }
         };
         #[cfg(not(target_arch = "wasm32"))]
         rayon::prelude::ParallelIterator::for_each(
@@ -87,31 +108,16 @@ impl CpuProgram {
 
     /// The same, but other tasks of the page come in between stages.
     #[cfg(target_arch = "wasm32")]
-    pub(crate) async fn run_breathing(&mut self, routine: Routine, times: u32) {
-        let Self { program, shared, members } = self;
+    pub(crate) async fn run_breathing(&mut self, routine: Routine, times: u32) -> Result<()> {
+        let Self { program, control, shared, members } = self;
         for member in members {
-            for _ in 0..times {
-                for stage in program.stages(routine) {
-                    run_stage(stage, shared, member, 1);
-                    super::breath::breathe().await;
-                }
+            for stage in (0..times).flat_map(|_| program.stages(routine)) {
+                run_stage(stage, shared, member, 1);
+                super::breath::breathe().await?;
+                control.check()?;
             }
         }
-    }
-}
-
-fn run_member(
-    program: &Program,
-    shared: &[Vec<f32>],
-    member: &mut [Vec<f32>],
-    routine: Routine,
-    times: u32,
-    threads: usize,
-) {
-    for _ in 0..times {
-        for stage in program.stages(routine) {
-            run_stage(stage, shared, member, threads);
-        }
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::control::Control;
 use super::faults::Faults;
 use super::program::{
     Access, Buffer, Kernel, MAX_BINDINGS, MAX_PARAMS, Profile, Program, Routine, Scope, Stage,
@@ -131,6 +132,12 @@ impl Gpu {
         }
     }
 
+    /// The device itself, for those who share it. Its errors come out of our calls.
+    #[must_use]
+    pub const fn device(&self) -> &wgpu::Device {
+        &self.device
+    }
+
     /// Destroys the device, as a driver reset would: everything on it is lost.
     pub fn destroy(&self) {
         self.device.destroy();
@@ -219,12 +226,20 @@ struct Dispatch {
 pub struct GpuProgram {
     gpu: Gpu,
     program: Program,
+    control: Control,
     buffers: Vec<wgpu::Buffer>,
     routines: Vec<Vec<Dispatch>>,
+    /// Stages that are submitted at a time where the work can be cancelled in between.
+    #[cfg(not(target_arch = "wasm32"))]
+    piece: usize,
 }
 
+/// How long a piece should take: a device cannot be told to forget what was submitted.
+#[cfg(not(target_arch = "wasm32"))]
+const PIECE: std::ops::Range<Duration> = Duration::from_millis(15)..Duration::from_millis(60);
+
 impl GpuProgram {
-    pub(super) async fn new(gpu: &Gpu, program: Program) -> Result<Self> {
+    pub(super) async fn new(gpu: &Gpu, program: Program, control: Control) -> Result<Self> {
         gpu.faults.check()?;
         let validation = gpu.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let memory = gpu.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
@@ -239,17 +254,34 @@ impl GpuProgram {
             })
         });
         let buffers: Vec<_> = buffers.collect();
+        // Compiling is what takes the time.
+        for stage in program.routines().flat_map(|(_, stages)| stages) {
+            control.check()?;
+            gpu.pipeline(stage);
+        }
         let routines =
             program.routines().map(|(name, stages)| routine(gpu, &program, &buffers, name, stages));
         let routines = routines.collect();
         let errors = [memory.pop().await, validation.pop().await];
         let result = errors.iter().flatten().next().map_or(Ok(()), |error| Err(gpu_error(error)));
         gpu.faults.explain(&gpu.device, result).await?;
-        Ok(Self { gpu: gpu.clone(), program, buffers, routines })
+        Ok(Self {
+            gpu: gpu.clone(),
+            program,
+            control,
+            buffers,
+            routines,
+            #[cfg(not(target_arch = "wasm32"))]
+            piece: 16,
+        })
     }
 
     pub(super) const fn program(&self) -> &Program {
         &self.program
+    }
+
+    pub(super) const fn control(&self) -> &Control {
+        &self.control
     }
 
     pub(super) fn write(
@@ -273,30 +305,61 @@ impl GpuProgram {
     }
 
     pub(super) fn run(&self, routine: Routine, times: u32) -> Result<()> {
-        self.gpu.faults.check()?;
-        let Some(stages) = self.routines.get(routine.0) else {
-            return Err(Error::bad_input("No such routine in this program", ""));
-        };
+        let stages = self.stages(routine)?;
         let per_submit = (DISPATCHES_PER_SUBMIT / stages.len().max(1)).max(1) as u32;
         let mut left = times;
         while left > 0 {
             let now = left.min(per_submit);
-            let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
-            {
-                let mut pass = encoder.begin_compute_pass(&Default::default());
-                for _ in 0..now {
-                    for stage in stages {
-                        pass.set_pipeline(&stage.pipeline);
-                        pass.set_bind_group(0, &stage.bind_group, &[]);
-                        let [x, y, z] = stage.workgroups;
-                        pass.dispatch_workgroups(x, y, z);
-                    }
-                }
-            }
-            self.gpu.queue.submit([encoder.finish()]);
+            self.submit(stages, now);
             left -= now;
         }
         Ok(())
+    }
+
+    /// The same, and waits for it; but it can be cancelled between stages.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) async fn run_interruptible(&mut self, routine: Routine, times: u32) -> Result<()> {
+        for _ in 0..times {
+            let mut done = 0;
+            while done < self.stages(routine)?.len() {
+                self.control.check()?;
+                let left = &self.stages(routine)?[done..];
+                let now = self.piece.min(left.len());
+                let start = std::time::Instant::now();
+                self.submit(&left[..now], 1);
+                self.finish(super::READ_DEADLINE).await?;
+                done += now;
+                let took = start.elapsed();
+                if took > PIECE.end {
+                    self.piece = now.div_ceil(2);
+                } else if took < PIECE.start && now == self.piece {
+                    self.piece = now.saturating_mul(2);
+                }
+            }
+        }
+        self.control.check()
+    }
+
+    fn stages(&self, routine: Routine) -> Result<&[Dispatch]> {
+        self.gpu.faults.check()?;
+        let stages = self.routines.get(routine.0).map(Vec::as_slice);
+        stages.ok_or_else(|| Error::bad_input("No such routine in this program", ""))
+    }
+
+    fn submit(&self, stages: &[Dispatch], times: u32) {
+        let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
+        {
+            let mut pass = encoder.begin_compute_pass(&Default::default());
+            for _ in 0..times {
+                for stage in stages {
+                    pass.set_pipeline(&stage.pipeline);
+                    pass.set_bind_group(0, &stage.bind_group, &[]);
+                    let [x, y, z] = stage.workgroups;
+                    pass.dispatch_workgroups(x, y, z);
+                }
+            }
+        }
+        self.gpu.queue.submit([encoder.finish()]);
     }
 
     /// Waits until everything that was submitted is done.

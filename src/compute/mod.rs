@@ -1,6 +1,7 @@
 //! The compute core: a [`Program`] is recorded once and run by either [`Engine`].
 
 pub(crate) mod breath;
+mod control;
 mod cpu;
 mod faults;
 pub(crate) mod gemm;
@@ -11,6 +12,7 @@ pub(crate) mod simd;
 mod template;
 mod tune;
 
+pub use control::Control;
 pub use cpu::CpuProgram;
 pub use gpu::{Gpu, GpuProgram};
 pub use program::{
@@ -74,9 +76,11 @@ impl Engine {
 
     /// Makes everything that running will need: buffers, pipelines, bind groups.
     pub async fn load(&self, program: Program) -> Result<Loaded> {
+        let control = Control::current().unwrap_or_default();
+        control.check()?;
         let mut loaded = match self {
-            Self::Cpu => Loaded::Cpu(CpuProgram::new(program)),
-            Self::Gpu(gpu) => Loaded::Gpu(Box::pin(GpuProgram::new(gpu, program)).await?),
+            Self::Cpu => Loaded::Cpu(CpuProgram::new(program, control)),
+            Self::Gpu(gpu) => Loaded::Gpu(Box::pin(GpuProgram::new(gpu, program, control)).await?),
         };
         let initial = |info: &BufferInfo| info.initial.clone().map(|data| (info.buffer, data));
         let contents: Vec<_> = loaded.program().buffers().iter().filter_map(initial).collect();
@@ -103,6 +107,15 @@ impl Loaded {
         match self {
             Self::Cpu(cpu) => cpu.program(),
             Self::Gpu(gpu) => gpu.program(),
+        }
+    }
+
+    /// What stops this program: that of the work which loaded it, or its own.
+    #[must_use]
+    pub const fn control(&self) -> &Control {
+        match self {
+            Self::Cpu(cpu) => cpu.control(),
+            Self::Gpu(gpu) => gpu.control(),
         }
     }
 
@@ -153,9 +166,15 @@ impl Loaded {
         }
     }
 
-    /// Runs a routine `times` times. On the GPU this submits and returns; errors that the device
-    /// finds later come out of the next call that waits.
+    /// Runs a routine `times` times, whole, unless it was cancelled before. On the GPU this submits
+    /// and returns; errors that the device finds later come out of the next call that waits.
     pub fn run(&mut self, routine: Routine, times: u32) -> Result<()> {
+        self.control().check()?;
+        self.run_to_end(routine, times)
+    }
+
+    /// The same, also if it was cancelled.
+    pub(crate) fn run_to_end(&mut self, routine: Routine, times: u32) -> Result<()> {
         match self {
             Self::Cpu(cpu) => {
                 cpu.run(routine, times);
@@ -165,14 +184,21 @@ impl Loaded {
         }
     }
 
-    /// The same for work that may take long: on the CPU, a page's other tasks come in between.
+    /// The same for work that may take long: between stages it can be cancelled, and on the CPU a
+    /// page's other tasks come in. If it is, members may have come to different stages.
     pub async fn run_breathing(&mut self, routine: Routine, times: u32) -> Result<()> {
-        #[cfg(target_arch = "wasm32")]
-        if let Self::Cpu(cpu) = self {
-            cpu.run_breathing(routine, times).await;
-            return Ok(());
+        self.control().check()?;
+        match self {
+            #[cfg(target_arch = "wasm32")]
+            Self::Cpu(cpu) => cpu.run_breathing(routine, times).await,
+            #[cfg(not(target_arch = "wasm32"))]
+            Self::Cpu(cpu) => cpu.run_interruptible(routine, times),
+            // A page ends the worker instead, and waits there cost more.
+            #[cfg(target_arch = "wasm32")]
+            Self::Gpu(gpu) => gpu.run(routine, times),
+            #[cfg(not(target_arch = "wasm32"))]
+            Self::Gpu(gpu) => gpu.run_interruptible(routine, times).await,
         }
-        self.run(routine, times)
     }
 
     /// Waits until all submitted work is done.
@@ -185,13 +211,22 @@ impl Loaded {
 
     /// Reads a whole buffer, all members in order.
     pub async fn read<T: bytemuck::Pod>(&mut self, buffer: Buffer) -> Result<Vec<T>> {
+        self.read_within(buffer, READ_DEADLINE).await
+    }
+
+    /// The same with another deadline than [`READ_DEADLINE`].
+    pub async fn read_within<T: bytemuck::Pod>(
+        &mut self,
+        buffer: Buffer,
+        deadline: Duration,
+    ) -> Result<Vec<T>> {
         if size_of::<T>() != 4 {
             return Err(Error::bad_input("Buffers hold 32-bit elements", ""));
         }
         let words = match self {
             Self::Cpu(cpu) => cpu.read(buffer)?,
             // Boxed, so that callers do not each contain the whole of it.
-            Self::Gpu(gpu) => Box::pin(gpu.read(buffer, READ_DEADLINE)).await?,
+            Self::Gpu(gpu) => Box::pin(gpu.read(buffer, deadline)).await?,
         };
         Ok(bytemuck::allocation::cast_vec(words))
     }

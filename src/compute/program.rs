@@ -339,6 +339,14 @@ impl Program {
         Ok(Routine(self.routines.len() - 1))
     }
 
+    /// A routine of the stages of several, one after the other.
+    pub fn join(&mut self, name: impl Into<String>, parts: &[Routine]) -> Result<Routine> {
+        let stages: Vec<_> = parts.iter().flat_map(|&part| self.stages(part).to_vec()).collect();
+        let joined = self.routine(name, |_| Ok(()))?;
+        self.routines[joined.0].1 = stages;
+        Ok(joined)
+    }
+
     /// Appends a stage to the routine that is being recorded.
     ///
     /// `bindings` stand in the kernel's order; `workgroups` are those of one member.

@@ -231,7 +231,7 @@ async fn bias(
         if let Some(weight) = known {
             alignment.push(align(sigma, weight, fit, config.axes));
             weights.push(Weights::of(sigma, weight, fit, shape));
-            breathe().await;
+            breathe().await?;
         }
     }
     let denoisers = [

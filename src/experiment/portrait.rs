@@ -422,7 +422,7 @@ pub async fn linear_portraits(
                     x.iter().map(|&v| v as f32).collect::<Vec<_>>()
                 });
                 denoised.push(images.collect(), &clean, dim);
-                breathe().await;
+                breathe().await?;
             }
         }
     }

@@ -99,7 +99,7 @@ impl References {
                 let mut fits = Vec::new();
                 for member in 0..sets.ranges().len() {
                     fits.push(GaussianFit::new(sets.images(member), sets.dim())?.into());
-                    breathe().await;
+                    breathe().await?;
                 }
                 Gaussian::new(fits, sets.dim())
             }

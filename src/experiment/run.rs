@@ -87,6 +87,13 @@ impl<E: Experiment> Run<E> {
         Ok(self.stage.report(E::NAME, detail, &look, config, findings))
     }
 
+    /// Training steps done, and in all, of all ensembles.
+    pub fn steps(&mut self) -> [u32; 2] {
+        let sessions = self.experiment.sessions();
+        let steps = sessions.iter().map(|s| [s.steps_done(), s.config().steps]);
+        steps.fold([0, 0], |sum, steps| [0, 1].map(|i: usize| sum[i].saturating_add(steps[i])))
+    }
+
     /// The networks as they are now: a safetensors file for each ensemble.
     pub async fn weights(&mut self) -> Result<Vec<Vec<u8>>> {
         self.stage.weights(self.experiment.sessions()).await

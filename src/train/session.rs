@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use web_time::Instant;
 
 use super::{Checkpoint, Config};
-use crate::compute::{Buffer, Engine, Loaded, Program, Routine, elements};
+use crate::compute::breath::breathe;
+use crate::compute::{Buffer, Control, Engine, Loaded, Program, Routine, elements};
 use crate::denoiser::{Trained, TrainingSets};
 use crate::error::{Error, Result};
 use crate::kernels::pace::{PACE, TRAINING_CLOCK};
@@ -36,7 +37,16 @@ pub struct Plan {
     sets: TrainingSets,
     network: Arc<dyn Network>,
     state: State,
-    step: Routine,
+    step: Step,
+}
+
+/// One training step, whole and in two parts: the first can be given up, as nothing that a
+/// checkpoint holds has changed before the second, which is short.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    whole: Routine,
+    gradients: Routine,
+    update: Routine,
 }
 
 impl Plan {
@@ -94,8 +104,9 @@ impl Plan {
     pub async fn load(self, engine: &Engine) -> Result<Session> {
         let Self { program, config, sets, network, state, step } = self;
         let loaded = engine.load(program).await?;
-        let speed = Speed::default();
-        Ok(Session { loaded, config, sets, network, state, routine: step, step: 0, speed })
+        let (speed, step_seconds) = (Speed::default(), None);
+        let routines = step;
+        Ok(Session { loaded, config, sets, network, state, routines, step: 0, speed, step_seconds })
     }
 }
 
@@ -106,7 +117,7 @@ fn record_step(
     sets: &TrainingSets,
     network: &dyn Network,
     state: State,
-) -> Result<Routine> {
+) -> Result<Step> {
     let State { weights, average, momentum, variance, clock } = state;
     let (rows, dim) = (config.batch, sets.dim());
     let len = weights.len();
@@ -126,7 +137,7 @@ fn record_step(
     let squares = program.buffer("squared gradients", chunks)?;
     let pace = program.buffer("pace", PACE)?;
     let placed = network.place_training(program, rows, weights.into(), gradients.into())?;
-    program.routine("train", |p| {
+    let gradients_of_step = program.routine("gradients", |p| {
         let edm = Edm { sigma_data: config.sigma_data };
         let levels = [config.log_sigma_mean, config.log_sigma_deviation];
         batch_draw::record(p, [clock, range, index, sigma].map(Into::into), levels, rows)?;
@@ -135,12 +146,16 @@ fn record_step(
         placed.forward(p, x.into(), Sigma::per_row(sigma), f.into())?;
         denoising_loss::record(p, [f, target, d_f, losses].map(Into::into), [rows, dim])?;
         placed.backward(p, x.into(), d_f.into())?;
-        square_sums::record(p, gradients.into(), squares.into(), len)?;
+        square_sums::record(p, gradients.into(), squares.into(), len)
+    })?;
+    let update = program.routine("update", |p| {
         let views = [squares, losses, clock, pace].map(Into::into);
         pace::record(p, config.schedule(), views, [chunks, rows])?;
         let views = [pace, gradients, weights, momentum, variance, average].map(Into::into);
         adam::record(p, views, len)
-    })
+    })?;
+    let whole = program.join("train", &[gradients_of_step, update])?;
+    Ok(Step { whole, gradients: gradients_of_step, update })
 }
 
 /// Whether a member learns.
@@ -194,16 +209,15 @@ struct Speed {
 }
 
 impl Speed {
-    fn begin(&mut self, steps: u32) {
+    fn begin(&mut self) {
         self.since.get_or_insert_with(Instant::now);
-        self.steps += steps;
     }
 
     fn end(&mut self) -> f64 {
         if let Some(since) = self.since.take() {
-            // A step that took no measurable time says nothing.
+            // No step, or one that took no measurable time, says nothing.
             let elapsed = since.elapsed().as_secs_f64();
-            if elapsed > 0.0 {
+            if elapsed > 0.0 && self.steps > 0 {
                 self.per_second = f64::from(self.steps) / elapsed;
             }
             self.steps = 0;
@@ -212,7 +226,12 @@ impl Speed {
     }
 }
 
-/// A training run on an engine. It runs while `step` is called and pauses while it is not.
+/// How long training goes on at a time without hearing whether it should, in seconds.
+const DEAF: f64 = 0.05;
+
+/// A training run on an engine. It runs while `step` is called and pauses while it is not; others
+/// may pause or cancel it meanwhile by its [`control`](Self::control). It always stops between two
+/// steps of all members, so that what was done can be saved and gone on with.
 #[derive(Debug)]
 pub struct Session {
     /// The program on its engine, for the routines that were added to the plan.
@@ -221,9 +240,11 @@ pub struct Session {
     sets: TrainingSets,
     network: Arc<dyn Network>,
     state: State,
-    routine: Routine,
+    routines: Step,
     step: u32,
     speed: Speed,
+    /// How long a step takes, if it is known.
+    step_seconds: Option<f64>,
 }
 
 impl Session {
@@ -244,35 +265,101 @@ impl Session {
         self.step
     }
 
-    /// Runs `count` steps, or those that are left of the run, and returns how many. On the GPU they
-    /// are only submitted.
+    /// What pauses and cancels it, from any thread or task.
+    #[must_use]
+    pub fn control(&self) -> Control {
+        self.loaded.control().clone()
+    }
+
+    /// Makes it stand still: until it is resumed, `step` does nothing.
+    pub fn pause(&self) {
+        self.loaded.control().pause();
+    }
+
+    /// Lets it go on.
+    pub fn resume(&self) {
+        self.loaded.control().resume();
+    }
+
+    /// Stops it: until it is resumed, `step` fails. What it has learnt can still be saved.
+    pub fn cancel(&self) {
+        self.loaded.control().cancel();
+    }
+
+    /// Runs `count` steps, or those that are left of the run or until it is paused, and returns how
+    /// many. On the GPU they are only submitted, and nothing stops them then.
     pub fn step(&mut self, count: u32) -> Result<u32> {
-        let count = self.begin(count);
-        if count > 0 {
-            self.loaded.run(self.routine, count)?;
-            self.step += count;
+        let mut done = 0;
+        loop {
+            let left = self.left(count - done)?;
+            // Only on the CPU is it known here how long they take.
+            let measured = matches!(self.loaded, Loaded::Cpu(_));
+            let now = if measured { self.piece(left) } else { left };
+            if now == 0 {
+                return Ok(done);
+            }
+            let start = Instant::now();
+            self.loaded.run(self.routines.whole, now)?;
+            self.count(now, measured.then_some(start));
+            done += now;
         }
-        Ok(count)
     }
 
-    /// The same, but a page's other tasks come in between where steps are slow. If it is dropped on
-    /// the way, members are at different steps: restore a checkpoint.
+    /// The same for steps that may be slow: they can be cancelled on the way, on the GPU too, and a
+    /// page's other tasks come in between. It may be dropped.
     pub async fn step_breathing(&mut self, count: u32) -> Result<u32> {
-        let count = self.begin(count);
-        if count > 0 {
-            self.loaded.run_breathing(self.routine, count).await?;
-            self.step += count;
+        let Step { whole, gradients, update } = self.routines;
+        let mut done = 0;
+        loop {
+            let left = self.left(count - done)?;
+            let now = self.piece(left);
+            if now == 0 {
+                return Ok(done);
+            }
+            let start = Instant::now();
+            if now == 1 {
+                self.loaded.run_breathing(gradients, 1).await?;
+                // Whoever cancels from now on gets this step done: it is either whole or not there.
+                self.loaded.run_to_end(update, 1)?;
+            } else {
+                self.loaded.run(whole, now)?;
+            }
+            // Whoever asks next waits for the last ones.
+            let measured = now < left || matches!(self.loaded, Loaded::Cpu(_));
+            if measured {
+                self.loaded.finish().await?;
+            }
+            self.count(now, measured.then_some(start));
+            done += now;
+            breathe().await?;
         }
-        Ok(count)
     }
 
-    /// How many of `count` steps are left of the run; time begins to count.
-    fn begin(&mut self, count: u32) -> u32 {
-        let count = count.min(self.config.steps.saturating_sub(self.step));
-        if count > 0 {
-            self.speed.begin(count);
+    /// How many of `count` steps are left to do: none while it is paused.
+    fn left(&mut self, count: u32) -> Result<u32> {
+        self.loaded.control().check()?;
+        let left = count.min(self.config.steps.saturating_sub(self.step));
+        if left == 0 || self.loaded.control().is_paused() {
+            return Ok(0);
         }
-        count
+        self.speed.begin();
+        Ok(left)
+    }
+
+    /// How many of `left` steps to do without listening.
+    fn piece(&self, left: u32) -> u32 {
+        let fitting = self.step_seconds.map_or(1.0, |each| DEAF / each);
+        left.min((fitting as u32).max(1))
+    }
+
+    /// Counts steps that were done since `start`, if they were waited for.
+    fn count(&mut self, steps: u32, start: Option<Instant>) {
+        self.step += steps;
+        self.speed.steps += steps;
+        if let Some(start) = start {
+            let each = start.elapsed().as_secs_f64() / f64::from(steps);
+            self.step_seconds = Some(each.max(1e-7));
+        }
     }
 
     /// Steps that take about `seconds` at the speed of the last report, at least one: what to ask
@@ -296,6 +383,9 @@ impl Session {
             self.loaded.upload_part(self.state.clock, member, noise::CLOCK, &[0_u32; 2])?;
         }
         let speed = self.speed.end();
+        if speed > 0.0 {
+            self.step_seconds = Some(1.0 / speed);
+        }
         let left = self.config.steps.saturating_sub(self.step);
         Ok(Report {
             step: self.step,

@@ -32,7 +32,6 @@ impl Failures {
 
     /// The same where element `i` of buffer `b` is a whole number if `is_word(b, i)`. Seen as floats,
     /// small whole numbers are all but zero and would equal each other; so these compare by bits.
-    #[expect(clippy::too_many_arguments, reason = "a case is made of many parts")]
     pub async fn compare_words(
         &mut self,
         case: String,

@@ -54,7 +54,7 @@ fn bits(values: &[f32]) -> Vec<u32> {
 }
 
 /// Everything that a step changes.
-async fn state(session: &mut Session) -> Vec<Vec<u32>> {
+pub async fn state(session: &mut Session) -> Vec<Vec<u32>> {
     let mut state = Vec::new();
     for name in ["weights", "averaged weights", "momentum", "variance"] {
         state.push(bits(&read(session, name).await));

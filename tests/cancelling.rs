@@ -1,0 +1,168 @@
+//! Long work stops soon after it is told to, and nothing is lost that was done before.
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::training;
+use hidden_gaussian::compute::{Control, Engine};
+use hidden_gaussian::data::faces::faces;
+use hidden_gaussian::denoiser::TrainingSets;
+use hidden_gaussian::experiment::portrait::Look;
+use hidden_gaussian::experiment::references::References;
+use hidden_gaussian::experiment::study::Member;
+use hidden_gaussian::experiment::{Detail, Preset};
+use hidden_gaussian::train::{Checkpoint, Config, Session};
+use hidden_gaussian::{ErrorKind, Result};
+use pollster::block_on;
+
+/// How long work may go on after it was cancelled.
+const SOON: Duration = Duration::from_millis(200);
+
+/// One test at a time: all use the same threads, and one would wait for what another does there.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Does `work` and cancels it after a while; how long it then went on.
+fn cancelled_after<T>(
+    wait: Duration,
+    control: &Control,
+    work: impl FnOnce() -> Result<T>,
+) -> Duration {
+    let told = control.clone();
+    let teller = thread::spawn(move || {
+        thread::sleep(wait);
+        told.cancel();
+        Instant::now()
+    });
+    let error = work().map(drop).unwrap_err();
+    let end = Instant::now();
+    assert_eq!(error.kind, ErrorKind::Cancelled, "{error}");
+    end.saturating_duration_since(teller.join().unwrap())
+}
+
+/// Soon enough in the best of a few tries: the machine may be busy with other things.
+fn is_soon(mut once: impl FnMut() -> Duration) {
+    let delays: Vec<Duration> = (0..4).map(|_| once()).collect();
+    println!("{delays:?}");
+    assert!(delays.iter().min().unwrap() < &SOON, "{delays:?}");
+}
+
+/// An ensemble that takes long: a step of all members may take longer than anybody waits.
+fn long_run(preset: Preset, members: usize) -> (Config, TrainingSets) {
+    let images = faces(1, 64, preset.side()).unwrap();
+    let seeds = (1..=members as u64).collect();
+    let config = match preset {
+        Preset::Faithful => Config::faithful(images.shape(), seeds),
+        _ => Config::main(seeds),
+    };
+    let sets = TrainingSets::new(images.images(), images.dim(), vec![0..64; members]).unwrap();
+    (Config { steps: u32::MAX, ..config }, sets)
+}
+
+fn training_stops(engine: &Engine, preset: Preset, members: usize) {
+    let _alone = alone();
+    let (config, sets) = long_run(preset, members);
+    let mut session = block_on(training::session(engine, &config, &sets));
+    is_soon(|| {
+        session.resume();
+        let control = session.control();
+        let wait = Duration::from_millis(350);
+        cancelled_after(wait, &control, || block_on(session.step_breathing(u32::MAX)))
+    });
+    // Once cancelled, it stays so, but can be saved.
+    assert_eq!(session.step(1).unwrap_err().kind, ErrorKind::Cancelled);
+    let saved = block_on(session.snapshot()).unwrap();
+    assert_eq!(saved.step, session.steps_done());
+    session.resume();
+    goes_on(engine, &config, &sets, session, &saved);
+}
+
+/// What was cancelled goes on, there and in another session, to the bits of a run that never was.
+fn goes_on(
+    engine: &Engine,
+    config: &Config,
+    sets: &TrainingSets,
+    mut cancelled: Session,
+    saved: &Checkpoint,
+) {
+    let mut straight = block_on(training::session(engine, config, sets));
+    straight.step(saved.step + 1).unwrap();
+    let mut resumed = block_on(training::session(engine, config, sets));
+    resumed.restore(&Checkpoint::from_bytes(&saved.to_bytes().unwrap()).unwrap()).unwrap();
+    resumed.step(1).unwrap();
+    cancelled.step(1).unwrap();
+    let expected = block_on(training::state(&mut straight));
+    assert!(expected == block_on(training::state(&mut resumed)), "step {}", saved.step);
+    assert!(expected == block_on(training::state(&mut cancelled)), "step {}", saved.step);
+}
+
+#[test]
+fn training_stops_on_the_cpu() {
+    training_stops(&Engine::Cpu, Preset::Main, 3);
+}
+
+#[test]
+fn a_large_ensemble_stops_within_a_step() {
+    training_stops(&Engine::Cpu, Preset::Faithful, 40);
+}
+
+#[test]
+fn training_stops_on_the_gpu() {
+    let Some(engine) = common::gpu() else { return };
+    training_stops(&engine, Preset::Main, 2);
+}
+
+/// D_M of many images takes seconds to sample from.
+fn looking_stops(engine: &Engine, n: usize) {
+    let _alone = alone();
+    let split = faces(1, n as u32 + 200, 12).unwrap().split(1, 200).unwrap();
+    let members: Vec<_> = (1..=4).map(|i| Member { first: 0, n: n * i / 4, seed: 1 }).collect();
+    let look = Look { samples: 400, images: 100, ..Look::default() };
+    is_soon(|| {
+        let control = Control::default();
+        cancelled_after(Duration::from_millis(500), &control, || {
+            block_on(control.watch(async {
+                let mut references = References::new(engine, &split, &members, &look)?;
+                references.at(Detail::Full).await.map(drop)
+            }))
+        })
+    });
+}
+
+#[test]
+fn looking_stops_on_the_cpu() {
+    looking_stops(&Engine::Cpu, 20_000);
+}
+
+#[test]
+fn looking_stops_on_the_gpu() {
+    let Some(engine) = common::gpu() else { return };
+    looking_stops(&engine, 8000);
+}
+
+/// A pause is no error: `step` comes back with what it has done, and does nothing until resumed.
+#[test]
+fn training_pauses() {
+    let _alone = alone();
+    let (config, sets) = long_run(Preset::Main, 1);
+    let mut session = block_on(training::session(&Engine::Cpu, &config, &sets));
+    let control = session.control();
+    let teller = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(200));
+        control.pause();
+    });
+    let done = session.step(u32::MAX).unwrap();
+    teller.join().unwrap();
+    assert_eq!(session.steps_done(), done);
+    assert_eq!(session.step(5).unwrap(), 0);
+    assert_eq!(block_on(session.step_breathing(5)).unwrap(), 0);
+    session.resume();
+    assert_eq!(session.step(5).unwrap(), 5);
+}
