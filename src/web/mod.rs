@@ -6,8 +6,11 @@
 mod dataset;
 mod engine;
 mod exact;
+#[cfg(feature = "training")]
 mod run;
+#[cfg(feature = "training")]
 mod self_check;
+#[cfg(feature = "training")]
 mod wiener;
 
 use std::time::Duration;

@@ -316,7 +316,7 @@ siteTest(
   "a run trained here draws over the recorded one, never holds up the page, and is saved and kept",
   { widths: [1280, 390] },
   async (page, { webgpu }) => {
-    await openSmall(page, { sizes: [16, 64], steps: webgpu ? 60 : 150, engine: webgpu ? "gpu" : "cpu" });
+    await openSmall(page, { sizes: [16, 64], steps: webgpu ? 60 : 1500, engine: webgpu ? "gpu" : "cpu" });
     await page.locator('#transition [data-part="gl"] svg').waitFor();
     const tasks = await traceTasks(page);
     await panelButton(page, "Train it here").click();
