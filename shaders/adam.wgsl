@@ -1,4 +1,4 @@
-// Adam, and the weights' moving average; WIDE weights to a thread.
+// Adam, and the weights' moving average; EACH times WIDE weights to a thread.
 
 struct Params { len: u32, beta1: f32, beta2: f32, epsilon: f32 }
 
@@ -18,22 +18,30 @@ alias Value = vec4f;
 @group(0) @binding(7) var<storage, read_write> average: array<Value>;
 
 @compute @workgroup_size(64)
-fn main(@builtin(global_invocation_id) id: vec3u) {
-    let o = base(0u, id.z);
-    if WIDE * id.x >= p.len || pace[o] == 0.0 {
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    let o = base(0u, group.z);
+    if pace[o] == 0.0 {
         return;
     }
-    let w_at = base(2u, id.z) / WIDE + id.x;
-    let m_at = base(3u, id.z) / WIDE + id.x;
-    let v_at = base(4u, id.z) / WIDE + id.x;
-    let a_at = base(5u, id.z) / WIDE + id.x;
-    let g = pace[o + 3u] * gradients[base(1u, id.z) / WIDE + id.x];
-    let m = p.beta1 * momentum[m_at] + (1.0 - p.beta1) * g;
-    let v = p.beta2 * variance[v_at] + (1.0 - p.beta2) * g * g;
-    let w = weights[w_at] - pace[o + 1u] * m / (sqrt(pace[o + 2u] * v) + p.epsilon);
-    let a = average[a_at];
-    weights[w_at] = w;
-    momentum[m_at] = m;
-    variance[v_at] = v;
-    average[a_at] = a + pace[o + 4u] * (w - a);
+    let rate = pace[o + 1u];
+    let inverse_variance = pace[o + 2u];
+    let scale = pace[o + 3u];
+    let share = pace[o + 4u];
+    let g_at = base(1u, group.z) / WIDE;
+    let w_at = base(2u, group.z) / WIDE;
+    let m_at = base(3u, group.z) / WIDE;
+    let v_at = base(4u, group.z) / WIDE;
+    let a_at = base(5u, group.z) / WIDE;
+    let end = min((group.x + 1u) * 64u * EACH, p.len / WIDE);
+    for (var i = group.x * 64u * EACH + lane; i < end; i += 64u) {
+        let g = scale * gradients[g_at + i];
+        let m = p.beta1 * momentum[m_at + i] + (1.0 - p.beta1) * g;
+        let v = p.beta2 * variance[v_at + i] + (1.0 - p.beta2) * g * g;
+        let w = weights[w_at + i] - rate * m / (sqrt(inverse_variance * v) + p.epsilon);
+        let a = average[a_at + i];
+        weights[w_at + i] = w;
+        momentum[m_at + i] = m;
+        variance[v_at + i] = v;
+        average[a_at + i] = a + share * (w - a);
+    }
 }

@@ -26,15 +26,15 @@ fn finite(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(LANES)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     var part = 0.0;
-    for (var j = lane; j < p.chunks; j += 64u) {
+    for (var j = lane; j < p.chunks; j += LANES) {
         part += squares[base(0u, group.z) + j];
     }
     let square = row_sum(part, lane);
     part = 0.0;
-    for (var j = lane; j < p.rows; j += 64u) {
+    for (var j = lane; j < p.rows; j += LANES) {
         part += losses[base(1u, group.z) + j];
     }
     let loss = row_sum(part, lane);

@@ -27,7 +27,9 @@ fn constants(kernel: &Kernel) -> Vec<(&'static str, u32)> {
         ],
         "conv" => &["ADJOINT", "ROWS", "COLS", "STEP", "WIDE", "THREADS_X", "THREADS_Y"],
         "conv_weight_backward" => &["ROWS", "COLS", "WIDE"],
-        "adam" | "square_sums" => &["WIDE"],
+        "adam" => &["WIDE", "EACH"],
+        "square_sums" => &["WIDE", "LANES"],
+        "denoising_loss" | "norm_film_silu" | "norm_film_silu_backward" | "pace" => &["LANES"],
         _ => &[],
     };
     names.iter().map(|name| (*name, if *name == "WIDE" { 4 } else { 2 })).collect()

@@ -1,22 +1,23 @@
-// A sum over the 64 threads of a workgroup, always in the same order. Two steps of eight: barriers
-// cost more than additions.
-var<workgroup> row_values: array<f32, 64>;
-var<workgroup> row_parts: array<f32, 8>;
+// A sum over the LANES threads of a workgroup, always in the same order. Two steps: barriers cost more
+// than additions.
+const ROW_PARTS = select(2u, 8u, LANES == 64u);
+var<workgroup> row_values: array<f32, LANES>;
+var<workgroup> row_parts: array<f32, ROW_PARTS>;
 
 // Every thread of the workgroup must call it, and all get the sum.
 fn row_sum(value: f32, lane: u32) -> f32 {
     row_values[lane] = value;
     workgroupBarrier();
-    if lane < 8u {
+    if lane < ROW_PARTS {
         var part = 0.0;
-        for (var i = lane; i < 64u; i += 8u) {
+        for (var i = lane; i < LANES; i += ROW_PARTS) {
             part += row_values[i];
         }
         row_parts[lane] = part;
     }
     workgroupBarrier();
     var sum = 0.0;
-    for (var i = 0u; i < 8u; i++) {
+    for (var i = 0u; i < ROW_PARTS; i++) {
         sum += row_parts[i];
     }
     return sum;

@@ -128,6 +128,9 @@ impl Gpu {
             max_buffer_bytes: limits.max_buffer_size.min(limits.max_storage_buffer_binding_size),
             max_workgroups: limits.max_compute_workgroups_per_dimension,
             tile: self.tile,
+            // In software a thread that waits is a stack that is put aside: one vector of threads
+            // has to do.
+            lanes: if self.tile == Tile::SOFTWARE { 4 } else { 64 },
             ..Profile::default()
         }
     }

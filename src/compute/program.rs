@@ -185,6 +185,8 @@ pub struct Profile {
     pub tile: Tile,
     /// Parts into which a long sum with a small result is cut, so that all threads have work.
     pub parts: u32,
+    /// Threads that share a row, and wait for each other to add it up.
+    pub lanes: u32,
 }
 
 impl Default for Profile {
@@ -196,6 +198,7 @@ impl Default for Profile {
             max_workgroups: 65_535,
             tile: Tile::default(),
             parts: 16,
+            lanes: 64,
         }
     }
 }

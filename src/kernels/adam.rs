@@ -12,6 +12,8 @@ pub const BETA1: f32 = 0.9;
 pub const BETA2: f32 = 0.99;
 /// Added to the root of the variance.
 const EPSILON: f32 = 1e-8;
+/// Times that a thread of the GPU takes another weight (or four): to begin takes time, too.
+const EACH: usize = 4;
 
 params! {
     struct Params { len: u32, beta1: f32, beta2: f32, epsilon: f32 }
@@ -50,7 +52,8 @@ pub fn record(
     ];
     let arrays = [gradients, weights, momentum, variance, average];
     let wide = wide(len, &arrays, program.members());
-    program.stage(&KERNEL, &[("WIDE", wide as u32)], &params, &bindings, cover(len / wide))
+    let constants = [("WIDE", wide as u32), ("EACH", EACH as u32)];
+    program.stage(&KERNEL, &constants, &params, &bindings, cover((len / wide).div_ceil(EACH)))
 }
 
 fn cpu(call: &mut Call<'_>) {

@@ -31,7 +31,8 @@ pub fn record(
     let params = Params { rows: rows as u32, cols: cols as u32 };
     let len = rows * cols;
     let bindings = [(f, len), (expected, len), (d, len), (losses, rows)];
-    program.stage(&KERNEL, &[], &params, &bindings, [rows, 1])
+    let lanes = [("LANES", program.profile().lanes)];
+    program.stage(&KERNEL, &lanes, &params, &bindings, [rows, 1])
 }
 
 fn cpu(call: &mut Call<'_>) {

@@ -64,7 +64,7 @@ impl Tile {
     pub const REFERENCE: Self = Self::registers(1, 1, 8, 8);
 
     /// Best on adapters that run on the CPU, where a workgroup is a vector of threads.
-    pub const SOFTWARE: Self = Self::registers(8, 16, 4, 1);
+    pub const SOFTWARE: Self = Self::registers(16, 16, 4, 1);
 
     /// Those that tuning chooses among on a GPU.
     pub const CANDIDATES: [Self; 3] = [

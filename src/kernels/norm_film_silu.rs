@@ -56,7 +56,8 @@ pub fn record(
         (kept.inverse_rms, rows),
         (out, len),
     ];
-    program.stage(&KERNEL, &[], &params, &bindings, [rows, 1])
+    let lanes = [("LANES", program.profile().lanes)];
+    program.stage(&KERNEL, &lanes, &params, &bindings, [rows, 1])
 }
 
 fn cpu(call: &mut Call<'_>) {

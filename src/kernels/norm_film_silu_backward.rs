@@ -51,7 +51,8 @@ pub fn record(
         Film { view: d_film, ..film }.bind(rows, 2 * cols),
         (d_h, len),
     ];
-    program.stage(&KERNEL, &[], &params, &bindings, [rows, 1])
+    let lanes = [("LANES", program.profile().lanes)];
+    program.stage(&KERNEL, &lanes, &params, &bindings, [rows, 1])
 }
 
 fn cpu(call: &mut Call<'_>) {

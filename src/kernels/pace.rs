@@ -92,7 +92,8 @@ pub fn record(
         log_beta2: BETA2.ln(),
     };
     let bindings = [(squares, chunks), (losses, rows), (clock, TRAINING_CLOCK), (out, PACE)];
-    program.stage(&KERNEL, &[], &params, &bindings, [1, 1])
+    let lanes = [("LANES", program.profile().lanes)];
+    program.stage(&KERNEL, &lanes, &params, &bindings, [1, 1])
 }
 
 fn cpu(call: &mut Call<'_>) {

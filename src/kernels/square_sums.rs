@@ -30,8 +30,9 @@ pub const fn chunks(len: usize) -> usize {
 /// Records the sums of squares of the chunks of `x`.
 pub fn record(program: &mut Program, x: View, out: View, len: usize) -> Result<()> {
     let params = Params { len: len as u32 };
-    let wide = [("WIDE", wide(len, &[x], program.members()) as u32)];
-    program.stage(&KERNEL, &wide, &params, &[(x, len), (out, chunks(len))], [chunks(len), 1])
+    let wide = wide(len, &[x], program.members()) as u32;
+    let constants = [("WIDE", wide), ("LANES", program.profile().lanes)];
+    program.stage(&KERNEL, &constants, &params, &[(x, len), (out, chunks(len))], [chunks(len), 1])
 }
 
 fn cpu(call: &mut Call<'_>) {

@@ -5,6 +5,7 @@ use super::training::{odd, odd_unet, read, session};
 use super::{ODD, random};
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::denoiser::TrainingSets;
+use hidden_gaussian::kernels::matmul::Tile;
 use hidden_gaussian::kernels::norm_film_silu::Kept;
 use hidden_gaussian::kernels::pace::{PACE, Schedule, TRAINING_CLOCK};
 use hidden_gaussian::kernels::{
@@ -17,6 +18,12 @@ use hidden_gaussian::model::precondition::Edm;
 use hidden_gaussian::train::Config;
 
 const EDM: Edm = Edm { sigma_data: 0.5 };
+
+/// The device as it was tuned, and as most adapters are: a row is shared by few threads or by many.
+fn tunings(gpu: &Engine) -> [Engine; 2] {
+    let Engine::Gpu(device) = gpu else { return [gpu.clone(), gpu.clone()] };
+    [gpu.clone(), Engine::Gpu(device.clone().with_tile(Tile::default()))]
+}
 
 pub async fn stages_on_odd_shapes(gpu: &Engine) {
     let mut failures = Failures::default();
@@ -45,22 +52,26 @@ pub async fn stages_on_odd_shapes(gpu: &Engine) {
                 })
                 .await;
             let lens = [len, len, len, rows];
-            failures
-                .compare(case("loss"), gpu, 2, &[x.clone(), y.clone()], &lens, |p, v| {
-                    denoising_loss::record(p, [v[0], v[1], v[2], v[3]], shape)
-                })
-                .await;
+            for gpu in &tunings(gpu) {
+                failures
+                    .compare(case("loss"), gpu, 2, &[x.clone(), y.clone()], &lens, |p, v| {
+                        denoising_loss::record(p, [v[0], v[1], v[2], v[3]], shape)
+                    })
+                    .await;
+            }
             let film = random(4, 4 * len);
             let lens = [len, 2 * len, len, len, len, rows, len, 2 * len];
             let inputs = [x.clone(), film, y.clone(), random(5, 2 * len)];
-            failures
-                .compare(case("norm"), gpu, 2, &inputs, &lens, |p, v| {
-                    let film = Film { view: v[1], stride: 2 * cols };
-                    let kept = Kept { normed: v[4], inverse_rms: v[5] };
-                    norm_film_silu::record(p, v[0], film, kept, v[6], shape)?;
-                    norm_film_silu_backward::record(p, kept, film, v[2], v[7], v[3], shape)
-                })
-                .await;
+            for gpu in &tunings(gpu) {
+                failures
+                    .compare(case("norm"), gpu, 2, &inputs, &lens, |p, v| {
+                        let film = Film { view: v[1], stride: 2 * cols };
+                        let kept = Kept { normed: v[4], inverse_rms: v[5] };
+                        norm_film_silu::record(p, v[0], film, kept, v[6], shape)?;
+                        norm_film_silu_backward::record(p, kept, film, v[2], v[7], v[3], shape)
+                    })
+                    .await;
+            }
             let mut clocks = noise::clock(1 << 40, 3).to_vec();
             clocks.extend(noise::clock(17, 4));
             let ranges = bits(&[0, 1, 1, cols as u32]);
@@ -113,13 +124,15 @@ pub async fn the_optimizer_on_odd_lengths(gpu: &Engine) {
             let lens = [TRAINING_CLOCK, 7, len, len, len, len, len, chunks, PACE];
             let is_word = |buffer, i| buffer == 0 && counts(i);
             let case = format!("{len} at step {step}");
-            failures
-                .compare_words(case, gpu, 2, &inputs, &lens, is_word, |p, v| {
-                    square_sums::record(p, v[2], v[7], len)?;
-                    pace::record(p, schedule, [v[7], v[1], v[0], v[8]], [chunks, 7])?;
-                    adam::record(p, [v[8], v[2], v[5], v[3], v[4], v[6]], len)
-                })
-                .await;
+            for gpu in &tunings(gpu) {
+                failures
+                    .compare_words(case.clone(), gpu, 2, &inputs, &lens, is_word, |p, v| {
+                        square_sums::record(p, v[2], v[7], len)?;
+                        pace::record(p, schedule, [v[7], v[1], v[0], v[8]], [chunks, 7])?;
+                        adam::record(p, [v[8], v[2], v[5], v[3], v[4], v[6]], len)
+                    })
+                    .await;
+            }
         }
     }
 }
