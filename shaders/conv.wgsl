@@ -1,7 +1,6 @@
 // 3x3 convolution (ADJOINT = 0) or its input gradient (ADJOINT = 1) as an implicit matrix multiply:
-// a thread computes COLS channels of one pixel of ROWS images, which meet the border at the same taps.
-// ROWS and COLS are 4 or 8, and everything is written out: not every compiler unrolls loops and keeps
-// arrays in registers. STEP source channels are multiplied at a time: 4, or 1 if 4 does not divide them.
+// a thread computes 4 QUADS_X channels of one pixel of 4 QUADS_Y images, which meet the border at the
+// same taps. STEP source channels are multiplied at a time: 4, or 1 if 4 does not divide them.
 // WIDE = 4 if channels and views are such that four channels can be loaded and stored at once, else 1.
 
 struct Params {
@@ -37,12 +36,13 @@ alias Value = vec4f;
 
 // The source pixel that tap `k` links to pixel `at` of an axis, or one past any axis.
 // What lies before the first pixel wraps around to a large number.
+// `up` and `down` are 1 or 2: to shift is faster than to divide.
 fn linked(at: u32, k: u32, d: u32) -> u32 {
     if ADJOINT == 1u {
         let q = p.up * at + d + 1u - k;
-        return select(q / p.down, 0xffffffffu, q % p.down != 0u);
+        return select(q >> (p.down - 1u), 0xffffffffu, (q & (p.down - 1u)) != 0u);
     }
-    return (p.down * at + k - 1u) / p.up;
+    return (p.down * at + k - 1u) >> (p.up - 1u);
 }
 
 const LANES = vec4u(0u, 1u, 2u, 3u);
@@ -125,10 +125,10 @@ fn finish(member: u32, image: u32, pixel: u32, col: u32, sums: vec4f) {
 
 @compute @workgroup_size(THREADS_X, THREADS_Y)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let blocks = (p.target_channels + COLS - 1u) / COLS;
+    let blocks = (p.target_channels + 4u * QUADS_X - 1u) / (4u * QUADS_X);
     let pixel = id.x / blocks;
-    let col = id.x % blocks * COLS;
-    let image = id.y * ROWS;
+    let col = id.x % blocks * 4u * QUADS_X;
+    let image = id.y * 4u * QUADS_Y;
     if pixel >= p.target_height * p.target_width || image >= p.batch {
         return;
     }
@@ -138,98 +138,53 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let n = p.target_channels;
     // Threads at the rim repeat the last image or channel instead of branching, and drop the result.
     let size = p.source_height * p.source_width * p.source_stride;
-    let images = base(0u, id.z) + min(image + LANES, vec4u(p.batch - 1u)) * size;
-    let more_images = base(0u, id.z) + min(image + 4u + LANES, vec4u(p.batch - 1u)) * size;
     let step = select(1u, k, ADJOINT == 1u);
-    let cols = base(1u, id.z) + min(col + LANES, vec4u(n - 1u)) * step;
-    let more_cols = base(1u, id.z) + min(col + 4u + LANES, vec4u(n - 1u)) * step;
     let w_step = select(n, 1u, ADJOINT == 1u);
-    let copies = select(1u, p.up, ADJOINT == 1u);
-    var s0 = vec4f();
-    var s1 = vec4f();
-    var s2 = vec4f();
-    var s3 = vec4f();
-    var s4 = vec4f();
-    var s5 = vec4f();
-    var s6 = vec4f();
-    var s7 = vec4f();
-    var t0 = vec4f();
-    var t1 = vec4f();
-    var t2 = vec4f();
-    var t3 = vec4f();
-    var t4 = vec4f();
-    var t5 = vec4f();
-    var t6 = vec4f();
-    var t7 = vec4f();
-    for (var ky = 0u; ky < 3u * copies; ky++) {
-        let sy = linked(y, ky / copies, ky % copies);
+#each i QUADS_Y
+    let images_$i = base(0u, id.z) + min(image + 4u * $iu + LANES, vec4u(p.batch - 1u)) * size;
+#end
+#each j QUADS_X
+    let cols_$j = base(1u, id.z) + min(col + 4u * $ju + LANES, vec4u(n - 1u)) * step;
+#end
+    // Images are columns, channels are rows.
+#each i QUADS_Y
+#each j QUADS_X
+    var sum_$i_$j = mat4x4f();
+#end
+#end
+    let copies = select(0u, p.up - 1u, ADJOINT == 1u);
+    for (var ky = 0u; ky < 3u << copies; ky++) {
+        let sy = linked(y, ky >> copies, ky & copies);
         if sy >= p.source_height {
             continue;
         }
-        for (var kx = 0u; kx < 3u * copies; kx++) {
-            let sx = linked(x, kx / copies, kx % copies);
+        for (var kx = 0u; kx < 3u << copies; kx++) {
+            let sx = linked(x, kx >> copies, kx & copies);
             if sx >= p.source_width {
                 continue;
             }
-            let tap = 3u * (ky / copies) + kx / copies;
+            let tap = 3u * (ky >> copies) + (kx >> copies);
             let at = (sy * p.source_width + sx) * p.source_stride;
             for (var c = 0u; c < k; c += STEP) {
                 let w = tap * k * n + c * w_step;
-                let left = panel(cols + w);
-                let x0 = load(images.x + at + c);
-                let x1 = load(images.y + at + c);
-                let x2 = load(images.z + at + c);
-                let x3 = load(images.w + at + c);
-                s0 += left * x0;
-                s1 += left * x1;
-                s2 += left * x2;
-                s3 += left * x3;
-#if COLS == 8
-                let right = panel(more_cols + w);
-                t0 += right * x0;
-                t1 += right * x1;
-                t2 += right * x2;
-                t3 += right * x3;
+#each j QUADS_X
+                let w_$j = panel(cols_$j + w);
 #end
-#if ROWS == 8
-                let x4 = load(more_images.x + at + c);
-                let x5 = load(more_images.y + at + c);
-                let x6 = load(more_images.z + at + c);
-                let x7 = load(more_images.w + at + c);
-                s4 += left * x4;
-                s5 += left * x5;
-                s6 += left * x6;
-                s7 += left * x7;
-#if COLS == 8
-                t4 += right * x4;
-                t5 += right * x5;
-                t6 += right * x6;
-                t7 += right * x7;
+#each i QUADS_Y
+                let at_$i = images_$i + at + c;
+                let x_$i = mat4x4f(load(at_$i.x), load(at_$i.y), load(at_$i.z), load(at_$i.w));
+#each j QUADS_X
+                sum_$i_$j += w_$j * x_$i;
 #end
 #end
             }
         }
     }
-    finish(id.z, image, pixel, col, s0);
-    finish(id.z, image + 1u, pixel, col, s1);
-    finish(id.z, image + 2u, pixel, col, s2);
-    finish(id.z, image + 3u, pixel, col, s3);
-    if COLS == 8u {
-        finish(id.z, image, pixel, col + 4u, t0);
-        finish(id.z, image + 1u, pixel, col + 4u, t1);
-        finish(id.z, image + 2u, pixel, col + 4u, t2);
-        finish(id.z, image + 3u, pixel, col + 4u, t3);
-    }
-    if ROWS == 8u {
-        finish(id.z, image + 4u, pixel, col, s4);
-        finish(id.z, image + 5u, pixel, col, s5);
-        finish(id.z, image + 6u, pixel, col, s6);
-        finish(id.z, image + 7u, pixel, col, s7);
-    }
-    if ROWS == 8u && COLS == 8u {
-        finish(id.z, image + 4u, pixel, col + 4u, t4);
-        finish(id.z, image + 5u, pixel, col + 4u, t5);
-        finish(id.z, image + 6u, pixel, col + 4u, t6);
-        finish(id.z, image + 7u, pixel, col + 4u, t7);
-    }
+#each i QUADS_Y
+#each j QUADS_X
+#each r 4
+    finish(id.z, image + 4u * $iu + $ru, pixel, col + 4u * $ju, sum_$i_$j[$r]);
+#end
+#end
+#end
 }

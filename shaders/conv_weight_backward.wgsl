@@ -1,6 +1,5 @@
-// The gradient of a convolution's weights and bias: a thread sums ROWS x COLS weights of one tap, or
-// COLS biases, over one part of the batch, in order. ROWS and COLS are 4 or 8, and everything is
-// written out: not every compiler unrolls loops and keeps arrays in registers.
+// The gradient of a convolution's weights and bias: a thread sums 4 QUADS_Y x 4 QUADS_X weights of one
+// tap over one part of the batch, in order. The middle tap meets every pixel, so it sums the biases, too.
 // WIDE = 4 if channels and views are such that four channels can be loaded and stored at once, else 1.
 
 struct Params {
@@ -94,91 +93,84 @@ fn write_block(at: u32, row: u32, col: u32, sums: mat4x4f) {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let m = p.input_channels;
     let n = p.output_channels;
-    let columns = (n + COLS - 1u) / COLS;
-    let rows = (m + ROWS - 1u) / ROWS;
-    let col = id.x % columns * COLS;
+    let columns = (n + 4u * QUADS_X - 1u) / (4u * QUADS_X);
+    let rows = (m + 4u * QUADS_Y - 1u) / (4u * QUADS_Y);
+    let col = id.x % columns * 4u * QUADS_X;
     let tap = id.x / columns / rows;
-    let row = id.x / columns % rows * ROWS;
+    if tap >= 9u {
+        return;
+    }
+    let row = id.x / columns % rows * 4u * QUADS_Y;
     let first = id.y * p.span;
     let last = min(first + p.span, p.batch);
     let pixels = p.output_height * p.output_width;
     let part = base(2u, id.z) + id.y * (p.bias + n);
     // Threads at the rim repeat the last channel instead of branching, and drop the result.
-    let d_left = base(1u, id.z) + min(col + LANES, vec4u(n - 1u));
-    let d_right = base(1u, id.z) + min(col + 4u + LANES, vec4u(n - 1u));
-    if tap == 9u && row == 0u {
-        var left = vec4f();
-        var right = vec4f();
-        for (var i = first * pixels; i < last * pixels; i++) {
-            left += load_d_out(d_left + i * p.output_stride);
-            if COLS == 8u {
-                right += load_d_out(d_right + i * p.output_stride);
+#each j QUADS_X
+    let d_$j = base(1u, id.z) + min(col + 4u * $ju + LANES, vec4u(n - 1u));
+#end
+#each i QUADS_Y
+    let x_$i = base(0u, id.z) + min(row + 4u * $iu + LANES, vec4u(m - 1u));
+#end
+#each i QUADS_Y
+#each j QUADS_X
+    var sum_$i_$j = mat4x4f();
+#end
+#end
+    let input_image = p.input_height * p.input_width * p.input_stride;
+    let tap_y = tap / 3u;
+    let tap_x = tap % 3u;
+    let has_bias = tap == 4u && row == 0u;
+#each j QUADS_X
+    var bias_$j = vec4f();
+#end
+    // Four images at a time meet the border at the same taps. Past the last one, none counts.
+    for (var image = first; image < last; image += 4u) {
+        let counts = vec4f(image + LANES < vec4u(last));
+        let images = min(image + LANES, vec4u(last - 1u));
+        for (var oy = 0u; oy < p.output_height; oy++) {
+            // What lies before the first pixel wraps around to a large number. `up` is 1 or 2: to
+            // shift is faster than to divide.
+            let iy = (p.down * oy + tap_y - 1u) >> (p.up - 1u);
+            if iy >= p.input_height {
+                continue;
+            }
+            for (var ox = 0u; ox < p.output_width; ox++) {
+                let ix = (p.down * ox + tap_x - 1u) >> (p.up - 1u);
+                if ix >= p.input_width {
+                    continue;
+                }
+                let x_pixels = images * input_image + (iy * p.input_width + ix) * p.input_stride;
+                let d_pixels = (images * pixels + oy * p.output_width + ox) * p.output_stride;
+#each j QUADS_X
+                let columns_$j = columns_of_d_out(d_$j, d_pixels, counts);
+                if has_bias {
+                    bias_$j += columns_$j * vec4f(1.0);
+                }
+#end
+#each i QUADS_Y
+                let rows_$i = rows_of_x(x_$i, x_pixels);
+#each j QUADS_X
+                sum_$i_$j += columns_$j * rows_$i;
+#end
+#end
             }
         }
-        write_row(part + p.bias, col, left);
-        if COLS == 8u {
-            write_row(part + p.bias, col + 4u, right);
-        }
+    }
+#each i QUADS_Y
+#each j QUADS_X
+    write_block(part + tap * m * n, row + 4u * $iu, col + 4u * $ju, sum_$i_$j);
+#end
+#end
+    if has_bias {
+#each j QUADS_X
+        write_row(part + p.bias, col + 4u * $ju, bias_$j);
+#end
 #if WIDE == 1
         // What lies between weights and bias is no parameter, and has no gradient.
         for (var gap = 9u * m * n; gap < p.bias; gap++) {
             out[part + gap] = 0.0;
         }
 #end
-    }
-    if tap >= 9u {
-        return;
-    }
-    let x_top = base(0u, id.z) + min(row + LANES, vec4u(m - 1u));
-    let x_bottom = base(0u, id.z) + min(row + 4u + LANES, vec4u(m - 1u));
-    let input_image = p.input_height * p.input_width * p.input_stride;
-    var top_left = mat4x4f();
-    var top_right = mat4x4f();
-    var bottom_left = mat4x4f();
-    var bottom_right = mat4x4f();
-    // Four images at a time meet the border at the same taps. Past the last one, none counts.
-    for (var image = first; image < last; image += 4u) {
-        let counts = vec4f(image + LANES < vec4u(last));
-        let images = min(image + LANES, vec4u(last - 1u));
-        for (var oy = 0u; oy < p.output_height; oy++) {
-            // What lies before the first pixel wraps around to a large number.
-            let iy = (p.down * oy + tap / 3u - 1u) / p.up;
-            if iy >= p.input_height {
-                continue;
-            }
-            for (var ox = 0u; ox < p.output_width; ox++) {
-                let ix = (p.down * ox + tap % 3u - 1u) / p.up;
-                if ix >= p.input_width {
-                    continue;
-                }
-                let x_pixels = images * input_image + (iy * p.input_width + ix) * p.input_stride;
-                let d_pixels = (images * pixels + oy * p.output_width + ox) * p.output_stride;
-                let top = rows_of_x(x_top, x_pixels);
-                let left = columns_of_d_out(d_left, d_pixels, counts);
-                top_left += left * top;
-#if COLS == 8
-                let right = columns_of_d_out(d_right, d_pixels, counts);
-                top_right += right * top;
-#end
-#if ROWS == 8
-                let bottom = rows_of_x(x_bottom, x_pixels);
-                bottom_left += left * bottom;
-#if COLS == 8
-                bottom_right += right * bottom;
-#end
-#end
-            }
-        }
-    }
-    let at = part + tap * m * n;
-    write_block(at, row, col, top_left);
-    if COLS == 8u {
-        write_block(at, row, col + 4u, top_right);
-    }
-    if ROWS == 8u {
-        write_block(at, row + 4u, col, bottom_left);
-    }
-    if ROWS == 8u && COLS == 8u {
-        write_block(at, row + 4u, col + 4u, bottom_right);
     }
 }

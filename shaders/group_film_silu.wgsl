@@ -1,4 +1,5 @@
-// out = silu(n * (1 + g) + b), one element to a thread; n is x, normalized if there are groups.
+// out = silu(n * (1 + g) + b), n is x, normalized if there are groups. A thread takes WIDE channels of a
+// pixel, all of one group.
 
 struct Params {
     images: u32,
@@ -9,28 +10,38 @@ struct Params {
     has_film: u32,
 }
 
+#if WIDE == 1
+alias Value = f32;
+#end
+#if WIDE == 4
+alias Value = vec4f;
+#end
+
 @group(0) @binding(1) var<uniform> p: Params;
-@group(0) @binding(2) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read> x: array<Value>;
 @group(0) @binding(3) var<storage, read> moments: array<f32>;
-@group(0) @binding(4) var<storage, read> film: array<f32>;
-@group(0) @binding(5) var<storage, read_write> out: array<f32>;
+@group(0) @binding(4) var<storage, read> film: array<Value>;
+@group(0) @binding(5) var<storage, read_write> out: array<Value>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    if id.x >= p.images * p.pixels * p.channels {
+    let first = WIDE * id.x;
+    if first >= p.images * p.pixels * p.channels {
         return;
     }
-    let image = id.x / (p.pixels * p.channels);
-    let channel = id.x % p.channels;
-    var u = x[base(0u, id.z) + id.x];
+    let image = first / (p.pixels * p.channels);
+    let channel = first % p.channels;
+    var u = x[base(0u, id.z) / WIDE + id.x];
     if p.groups > 0u {
         let group = image * p.groups + channel / (p.channels / p.groups);
         let at = base(1u, id.z) + 2u * group;
         u = (u - moments[at]) * moments[at + 1u];
     }
     if p.has_film == 1u {
-        let at = base(2u, id.z) + image * p.film_stride + channel;
-        u = u * (1.0 + film[at]) + film[at + p.channels];
+        let at = (base(2u, id.z) + image * p.film_stride + channel) / WIDE;
+        u = u * (1.0 + film[at]) + film[at + p.channels / WIDE];
     }
-    out[base(3u, id.z) + id.x] = u * sigmoid(u);
+    // No overflow on either side.
+    let e = exp(-abs(u));
+    out[base(3u, id.z) / WIDE + id.x] = u * select(Value(1.0), e, u < Value(0.0)) / (1.0 + e);
 }

@@ -187,7 +187,8 @@ impl Conv {
             bias: self.bias() as u32,
             adjoint: direction as u32,
         };
-        let tile = register_tile(program);
+        let [quads_y, quads_x] = quads(program, [self.batch, target_channels]);
+        let Tile { threads_x, threads_y, .. } = program.profile().tile;
         let step = if source_channels.is_multiple_of(4) { 4 } else { 1 };
         let members = program.members();
         let wide = self.channels.iter().all(|count| count.is_multiple_of(4))
@@ -201,33 +202,34 @@ impl Conv {
             add.map_or((parameters, 1), |add| add.bind(self.batch * pixels, target_channels)),
             target.bind(self.batch * pixels, target_channels),
         ];
-        let columns = target_channels.div_ceil(tile.cols as usize);
+        let columns = target_channels.div_ceil(4 * quads_x as usize);
         program.stage(
             &KERNEL,
             &[
                 ("ADJOINT", direction as u32),
-                ("ROWS", tile.rows),
-                ("COLS", tile.cols),
+                ("QUADS_Y", quads_y),
+                ("QUADS_X", quads_x),
                 ("STEP", step),
                 ("WIDE", if wide { 4 } else { 1 }),
-                ("THREADS_X", tile.threads_x),
-                ("THREADS_Y", tile.threads_y),
+                ("THREADS_X", threads_x),
+                ("THREADS_Y", threads_y),
             ],
             &params,
             &bindings,
             [
-                (pixels * columns).div_ceil(tile.threads_x as usize),
-                self.batch.div_ceil((tile.rows * tile.threads_y) as usize),
+                (pixels * columns).div_ceil(threads_x as usize),
+                self.batch.div_ceil((4 * quads_y * threads_y) as usize),
             ],
         )
     }
 }
 
-/// The engine's matrix multiply tile, as far as the shaders have it: 4 or 8 rows and columns.
-pub(super) fn register_tile(program: &Program) -> Tile {
+/// Blocks of four by four in a register tile: those of the engine's matrix multiply, or fewer if a
+/// result of this shape has no more.
+pub(super) fn quads(program: &Program, [rows, cols]: [usize; 2]) -> [u32; 2] {
     let tile = program.profile().tile;
-    let side = |elements: u32| if elements < 8 { 4 } else { 8 };
-    Tile { rows: side(tile.rows), cols: side(tile.cols), ..tile }
+    let side = |most: u32, extent: usize| (most / 4).clamp(1, extent.div_ceil(4).max(1) as u32);
+    [side(tile.rows, rows), side(tile.cols, cols)]
 }
 
 /// Which way a stage goes.

@@ -93,12 +93,12 @@ pub fn record(
     let wide = conv.channels.iter().all(|count| count.is_multiple_of(4))
         && aligned(sums, members)
         && [x, d_out].iter().all(|channels| channels.aligned(members));
-    let tile = conv::register_tile(program);
-    let columns = output_channels.div_ceil(tile.cols as usize);
-    let rows = input_channels.div_ceil(tile.rows as usize);
-    let workgroups = [(columns * (TAPS * rows + 1)).div_ceil(THREADS), parts];
+    let [quads_y, quads_x] = conv::quads(program, conv.channels);
+    let columns = output_channels.div_ceil(4 * quads_x as usize);
+    let rows = input_channels.div_ceil(4 * quads_y as usize);
+    let workgroups = [(columns * TAPS * rows).div_ceil(THREADS), parts];
     let wide = if wide { 4 } else { 1 };
-    let constants = [("ROWS", tile.rows), ("COLS", tile.cols), ("WIDE", wide)];
+    let constants = [("QUADS_Y", quads_y), ("QUADS_X", quads_x), ("WIDE", wide)];
     program.stage(&KERNEL, &constants, &params, &bindings, workgroups)?;
     if parts > 1 {
         column_sums::record(program, scratch, out, [parts, parameters], 1.0)?;

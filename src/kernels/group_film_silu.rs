@@ -6,7 +6,7 @@
 
 use super::group_moments::Groups;
 use super::matmul::silu;
-use super::{ACTIVATION, Call, LOGISTIC, VIEWS, cover, params, side_by_side, wgsl};
+use super::{Call, LOGISTIC, VIEWS, cover, params, side_by_side, wgsl, wide};
 use crate::compute::simd::{self, Vectorized, load, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -26,7 +26,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "group_film_silu",
-    wgsl: &[VIEWS, ACTIVATION, wgsl!("group_film_silu.wgsl")],
+    wgsl: &[VIEWS, wgsl!("group_film_silu.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("x", Access::Read),
@@ -79,7 +79,14 @@ pub fn record(
     };
     let [moments, film] = affine.bind(groups, x);
     let bindings = [(x, groups.len()), moments, film, (out, groups.len())];
-    program.stage(&KERNEL, &[], &params, &bindings, cover(groups.len()))
+    let Groups { channels, .. } = groups;
+    let group = if affine.moments.is_some() { channels / groups.groups } else { channels };
+    let stride = affine.film.map_or(0, |film| film.stride);
+    let fours = [channels, group, stride].iter().all(|count| count.is_multiple_of(4));
+    let views = [x, out, affine.film.map_or(x, |film| film.view)];
+    let wide = if fours { wide(groups.len(), &views, program.members()) } else { 1 };
+    let workgroups = cover(groups.len() / wide);
+    program.stage(&KERNEL, &[("WIDE", wide as u32)], &params, &bindings, workgroups)
 }
 
 fn cpu(call: &mut Call<'_>) {

@@ -91,6 +91,14 @@ impl Tile {
         Self { rows, cols, threads_x, threads_y, depth }
     }
 
+    /// For a result of so few columns that one thread has them all, the others go below it.
+    const fn stacked(self, columns: usize) -> Self {
+        if self.depth > 0 || columns > self.cols as usize {
+            return self;
+        }
+        Self { threads_x: 1, threads_y: self.threads_x * self.threads_y, ..self }
+    }
+
     /// Rows and columns of the block that a workgroup computes.
     const fn block(self) -> [usize; 2] {
         [(self.rows * self.threads_y) as usize, (self.cols * self.threads_x) as usize]
@@ -193,6 +201,7 @@ impl Matmul {
         } else {
             (&KERNEL, Tile { rows: tile.rows.min(4), cols: tile.cols.min(4), ..tile })
         };
+        let tile = tile.stacked(n);
         let params = Params {
             m: m as u32,
             n: n as u32,
