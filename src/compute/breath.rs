@@ -39,7 +39,7 @@ mod page {
     /// Lets other tasks in, if it was long ago that they were; fails if they cancelled the work.
     pub(crate) async fn breathe() -> super::Result<()> {
         if SINCE.get().is_none_or(|since| since.elapsed() > HOLD) {
-            crate::web::sleep(Duration::ZERO).await;
+            crate::web::next_task().await;
             begin();
         }
         super::heard()

@@ -40,6 +40,20 @@ pub async fn sleep(duration: Duration) {
     drop(wasm_bindgen_futures::JsFuture::from(promise).await);
 }
 
+/// Resolves in a new task, after those that wait. A timer would do, too, but browsers make one that
+/// follows another wait for 4 ms.
+pub async fn next_task() {
+    let Ok(channel) = web_sys::MessageChannel::new() else { return };
+    let promise = js_sys::Promise::new(&mut |resolve, _| {
+        channel.port1().set_onmessage(Some(&resolve));
+    });
+    if channel.port2().post_message(&JsValue::NULL).is_ok() {
+        // A message does not reject.
+        drop(wasm_bindgen_futures::JsFuture::from(promise).await);
+    }
+    channel.port1().close();
+}
+
 /// The version of the crate.
 #[wasm_bindgen]
 #[must_use]
