@@ -24,6 +24,14 @@ export default defineConfig({
     emptyOutDir: true,
     target: "es2022",
   },
-  // The engines run in module workers.
-  worker: { format: "es" },
+  // The engines run in module workers. Their libraries are called the same, and told apart by their folders.
+  worker: {
+    format: "es",
+    rolldownOptions: {
+      output: {
+        assetFileNames: ({ originalFileNames: [file = ""] }) =>
+          `assets/${file.endsWith(".wasm") ? (file.includes("pkg/exact/") ? "exact" : "full") : "[name]"}-[hash][extname]`,
+      },
+    },
+  },
 });

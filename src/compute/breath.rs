@@ -16,8 +16,10 @@ fn heard() -> Result<()> {
     super::Control::current().map_or(Ok(()), |control| control.check())
 }
 
+#[cfg(all(target_arch = "wasm32", feature = "training"))]
+pub(crate) use page::begin;
 #[cfg(target_arch = "wasm32")]
-pub(crate) use page::{begin, breathe};
+pub(crate) use page::breathe;
 
 #[cfg(target_arch = "wasm32")]
 mod page {

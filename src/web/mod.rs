@@ -145,10 +145,6 @@ fn floats(values: &[f32]) -> JsValue {
     js_sys::Float32Array::from(values).into()
 }
 
-fn doubles(values: &[f64]) -> JsValue {
-    js_sys::Float64Array::from(values).into()
-}
-
 fn whole(values: &[u32]) -> JsValue {
     js_sys::Uint32Array::from(values).into()
 }

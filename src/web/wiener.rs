@@ -1,14 +1,18 @@
 //! `wienerDescent`: Theorem 1 on the reader's data.
 
-use js_sys::Array;
+use js_sys::{Array, Float64Array};
 use wasm_bindgen::prelude::*;
 
 use super::dataset::Dataset;
-use super::{JsResult, Options, doubles, fields, floats, whole};
+use super::{JsResult, Options, fields, floats, whole};
 use crate::experiment::wiener::{Curve, Demonstration, demonstrate};
 
 fn curve(Curve { measured, theory }: &Curve) -> JsValue {
     fields(&[("measured", doubles(measured)), ("theory", doubles(theory))])
+}
+
+fn doubles(values: &[f64]) -> JsValue {
+    Float64Array::from(values).into()
 }
 
 fn list(items: impl Iterator<Item = JsValue>) -> JsValue {

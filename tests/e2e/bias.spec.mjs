@@ -46,7 +46,7 @@ siteTest(
   },
 );
 
-siteTest("four ways scrub together, by slider and by pointer", {}, async (page) => {
+siteTest("four ways scrub together, by slider and by pointer", { webgpu: [false] }, async (page) => {
   await open(page, "", "paths");
   const rows = page.locator("#paths .strip:not(.sigmas)");
   assert.equal(await rows.count(), 4);
@@ -93,7 +93,7 @@ siteTest("singular vectors of D_L are principal axes", { webgpu: [false] }, asyn
 
 siteTest(
   "gradient descent arrives at the Wiener filter, and diverges when its steps are too large",
-  {},
+  { webgpu: [false] },
   async (page) => {
     await open(page, "", "wiener");
     assert.equal(await live(page, "wiener.apart"), "less than a billionth");

@@ -88,6 +88,7 @@ siteTest("a run trained here to its end is what both figures show", {}, async (p
   assert.deepEqual(await steps.allTextContents(), ["10", "30", "60"]);
   await page.locator('#emergence [data-part="over-width"] summary').click();
   const widths = page.locator('#emergence [data-part="over-width"] tbody td:nth-child(2)');
+  await widths.first().waitFor();
   assert.deepEqual(await widths.allTextContents(), ["8", "12"]);
   // It lies over the recorded run, and what was said last is what came out.
   await page.locator('#emergence [data-part="over-time"] svg text', { hasText: "faint: recorded" }).waitFor();

@@ -44,8 +44,8 @@ function browser(webgpu) {
 after(() => Promise.all([...browsers.values()].map(async (launched) => (await launched).close())));
 
 /**
- * A test of the page in a fresh browser profile, once for each kind of browser in `webgpu`, at the first of `widths`; at the
- * others, which the engine does not see, only in the last kind of browser.
+ * A test of the page in a fresh browser profile: once for each kind of browser in `webgpu` and at each of `widths`, in
+ * pairs, because the engine does not see the width.
  *
  * It also fails if the page throws, logs an error, gets an answer that is no success or asks
  * another host for anything.
@@ -55,12 +55,9 @@ after(() => Promise.all([...browsers.values()].map(async (launched) => (await la
  * @param {(page: import("playwright-core").Page, options: { webgpu: boolean }) => Promise<void>} body
  */
 export function siteTest(name, { webgpu = [true, false], widths = [], context: contextOptions = {} }, body) {
-  const [first, ...others] = widths.length > 0 ? widths : [undefined];
-  const kinds = [
-    ...webgpu.map((withWebgpu) => ({ withWebgpu, width: first })),
-    ...others.map((width) => ({ withWebgpu: webgpu[webgpu.length - 1], width })),
-  ];
-  for (const { withWebgpu, width } of kinds) {
+  for (let i = 0; i < Math.max(webgpu.length, widths.length); i++) {
+    const withWebgpu = webgpu[Math.min(i, webgpu.length - 1)];
+    const width = widths[Math.min(i, widths.length - 1)];
     const kind = `${withWebgpu ? "with WebGPU" : "without WebGPU"}${width ? `, ${width} px` : ""}`;
     test(`${name} (${kind})`, { timeout: 120_000 }, async () => {
       const viewport = width ? { viewport: { width, height: 844 } } : {};

@@ -119,7 +119,7 @@ async function loseDevice(page, lines) {
   await closed;
 }
 
-siteTest("a run to its end: the curve of its networks, and a table row that stays", { widths: [1280, 390] }, async (page, { webgpu }) => {
+siteTest("a run to its end: the curve of its networks, and a table row that stays until it is deleted", { widths: [1280, 390] }, async (page, { webgpu }) => {
   const chart = page.locator("#lab [data-part='lab-chart']");
   await train(page, webgpu ? "gpu" : "cpu", webgpu ? 60 : 300);
   await says(page, /^Done/);
@@ -132,6 +132,11 @@ siteTest("a run to its end: the curve of its networks, and a table row that stay
   await says(page, /^Done/);
   await chart.locator("summary").click();
   assert.equal(await chart.locator("tbody tr").count(), 2);
+  await press(page, "Delete");
+  await page.locator('#lab [data-part="empty"]:visible').waitFor();
+  await page.reload();
+  await openLab(page);
+  assert.equal(await run(page).count(), 0);
 });
 
 siteTest("pause, and go on", {}, async (page, { webgpu }) => {

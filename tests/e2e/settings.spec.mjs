@@ -31,7 +31,7 @@ siteTest("N is one parameter with several sliders", { webgpu: [false] }, async (
   await page.waitForURL(/\?n=4$/);
 });
 
-siteTest("a link restores its state, and a bad one falls back with a notice", { webgpu: [false], widths: [1280, 390] }, async (page) => {
+siteTest("a link restores its state, and a bad one falls back with a notice", { webgpu: [false], widths: [390] }, async (page) => {
   await open(page, "?n=64&denoise.sigma=0.25&denoise.split=train");
   assert.equal(await live(page, "denoise.n"), "64");
   assert.equal(await live(page, "denoise.sigma"), "0.25");

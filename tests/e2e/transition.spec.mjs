@@ -104,6 +104,27 @@ for (const viewport of [
   );
 }
 
+siteTest("the library with training is fetched when something is trained or checked, and not before", { webgpu: [false] }, async (page) => {
+  /** @type {string[]} */
+  const fetched = [];
+  page.context().on("request", (request) => fetched.push(...(/\w+(?=-[^/]*\.wasm$)/.exec(request.url()) ?? [])));
+  const full = () => page.waitForRequest(/\/full-[^/]*\.wasm$/);
+
+  await page.goto(siteUrl);
+  for (const figure of ["denoise", "errors", "trajectory", "samples", "transition"]) await ready(page, figure);
+  assert.deepEqual(fetched, ["exact"]);
+  await Promise.all([full(), page.locator("#transition button", { hasText: /^Train/ }).click()]);
+
+  fetched.length = 0;
+  await page.goto(`${siteUrl}#notes`);
+  await page.locator("html[data-complete]").waitFor();
+  assert.ok(!fetched.includes("full"));
+  await Promise.all([full(), page.locator('[data-part="self-check"]').click()]);
+
+  await page.goto(siteUrl);
+  await Promise.all([full(), ready(page, "wiener")]);
+});
+
 siteTest("the slider goes from copies to the Gaussian's images", { webgpu: [false] }, async (page) => {
   await page.goto(siteUrl);
   await ready(page, "hero");

@@ -25,6 +25,11 @@ const engine = new EngineClient(
   () => new Worker(new URL("./engine/worker.js", import.meta.url), { type: "module" }),
   document.baseURI,
 );
+/** @type {EngineClient<import("./engine/protocol.js").TrainerCalls>} */
+const trainer = new EngineClient(
+  () => new Worker(new URL("./engine/trainer-worker.js", import.meta.url), { type: "module" }),
+  document.baseURI,
+);
 const runner = new Runner({
   startWorker: () => new Worker(new URL("./engine/run-worker.js", import.meta.url), { type: "module" }),
   base: document.baseURI,
@@ -54,7 +59,7 @@ const problems = [...store.problems, mountEmbed(store, part(document, "home", HT
 if (problems.length > 0) showNotice(notice, problems);
 
 const { mountArticle } = await import("./article.js");
-mountArticle({ store, engine, runner, live, figures: new Set() });
+mountArticle({ store, engine, trainer, runner, live, figures: new Set() });
 
 // The browser went where the link leads before the controls were there, and they take room. On a reload and on the way
 // back it stands where the reader was.

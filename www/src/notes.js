@@ -35,7 +35,7 @@ export function notesSection(root, page) {
  * @param {HTMLElement} root
  * @param {import("./figure.js").Page} page
  */
-function selfCheck(root, { engine, live }) {
+function selfCheck(root, { trainer, live }) {
   const button = part(root, "self-check", HTMLButtonElement);
   const result = element(root, "self-check-result");
   const errors = element(root, "self-check-error");
@@ -44,7 +44,7 @@ function selfCheck(root, { engine, live }) {
     button.disabled = true;
     button.textContent = "Checking…";
     try {
-      const { cpu, gpu, problem } = await engine.call("selfCheck", {});
+      const { cpu, gpu, problem } = await trainer.call("selfCheck", {});
       const checks = [...cpu, ...gpu];
       result
         .querySelector("tbody")

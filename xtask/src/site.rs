@@ -1,6 +1,7 @@
 //! Builds the static site: Rust to wasm, wasm to a JavaScript package, everything into `dist/`.
 
 use std::{
+    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime},
@@ -16,6 +17,43 @@ use crate::{
 /// What the library is compiled to for the page.
 pub(crate) const WASM_TARGET: &str = "wasm32-unknown-unknown";
 
+/// A build of the library for the page.
+struct Library {
+    /// The cargo profile, which gives it a folder of its own among the compiled files.
+    profile: &'static str,
+    features: &'static [&'static str],
+    /// Where its JavaScript package goes, in `www/`.
+    package: &'static str,
+}
+
+/// All of it.
+const FULL: Library = Library { profile: "wasm", features: &[], package: "pkg" };
+/// Without training: what the page begins with.
+const EXACT: Library =
+    Library { profile: "exact", features: &["--no-default-features"], package: "pkg/exact" };
+
+impl Library {
+    fn compiled(&self) -> Result<PathBuf> {
+        let folder = target_dir()?.join(WASM_TARGET).join(self.profile);
+        Ok(folder.join("hidden_gaussian.wasm"))
+    }
+
+    fn compile(&self) -> Result<()> {
+        // Without the rlib, which would keep rustc from optimizing across crates.
+        let library = ["--package", "hidden-gaussian", "--lib", "--crate-type", "cdylib"];
+        let mut rustc = cargo(["rustc", "--profile", self.profile, "--target", WASM_TARGET]);
+        run(rustc.args(library).args(self.features))
+    }
+
+    fn packaged(&self) -> PathBuf {
+        www().join(self.package).join("hidden_gaussian_bg.wasm")
+    }
+
+    fn package(&self) -> Result<()> {
+        make_package(&self.compiled()?, &self.packaged())
+    }
+}
+
 /// One step of the build.
 struct Step {
     what: &'static str,
@@ -26,15 +64,17 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-fn steps() -> Result<[Step; 7]> {
+fn steps() -> Result<[Step; 9]> {
     let step = |what, makes, cold, run| Step { what, makes, cold: Duration::from_secs(cold), run };
     Ok([
         step("Add the wasm32 target", wasm_libraries()?, 10, add_target),
-        step("Compile the library to WebAssembly", compiled_wasm()?, 90, compile),
+        step("Compile the library to WebAssembly", FULL.compiled()?, 90, || FULL.compile()),
+        step("Compile it without training", EXACT.compiled()?, 80, || EXACT.compile()),
         step("Compile the binding generator", bindgen()?, 60, compile_bindgen),
         step("Install the npm packages of the page", www().join(LOCK_STAMP), 20, npm_install),
         step("Pack the image sets", packed_sets(), 15, || pack::pack(&root())),
-        step("Make and optimize the JavaScript package", packaged_wasm(), 15, package),
+        step("Make and optimize the JavaScript package", FULL.packaged(), 15, || FULL.package()),
+        step("Make the one without training", EXACT.packaged(), 10, || EXACT.package()),
         step("Bundle the page into dist/", dist().join("index.html"), 5, bundle),
     ])
 }
@@ -82,16 +122,6 @@ fn add_target() -> Result<()> {
         .context("this Rust has no wasm32 target; install Rust by rustup")
 }
 
-fn compiled_wasm() -> Result<PathBuf> {
-    Ok(target_dir()?.join(WASM_TARGET).join("wasm/hidden_gaussian.wasm"))
-}
-
-fn compile() -> Result<()> {
-    // Without the rlib, which would keep rustc from optimizing across crates.
-    let library = ["--package", "hidden-gaussian", "--lib", "--crate-type", "cdylib"];
-    run(cargo(["rustc", "--profile", "wasm", "--target", WASM_TARGET]).args(library))
-}
-
 fn bindgen() -> Result<PathBuf> {
     Ok(target_dir()?.join("debug/bindgen").with_extension(std::env::consts::EXE_EXTENSION))
 }
@@ -122,14 +152,6 @@ pub(crate) fn npm_install_in(folder: &Path) -> Result<()> {
 
 fn packed_sets() -> PathBuf {
     www().join("public/data")
-}
-
-fn packaged_wasm() -> PathBuf {
-    www().join("pkg/hidden_gaussian_bg.wasm")
-}
-
-fn package() -> Result<()> {
-    make_package(&compiled_wasm()?, &packaged_wasm())
 }
 
 /// Makes the JavaScript package of a `compiled` wasm file: `packaged` is its optimized wasm file.
@@ -163,28 +185,47 @@ fn bundle() -> Result<()> {
 /// What a reader downloads, in bytes after gzip.
 pub(crate) struct Sizes {
     javascript: usize,
-    wasm: usize,
+    /// The library without training.
+    exact: usize,
+    /// All of the library.
+    full: usize,
 }
 
 impl Sizes {
     /// The most that the page's scripts may weigh.
     const JAVASCRIPT: usize = 200_000;
-    /// The most that the library may weigh. The first screen does without it.
-    const WASM: usize = 390_000;
+    /// The most that the library may weigh that the page begins with. The first screen does without.
+    const EXACT: usize = 150_000;
+    /// The most that all of it may weigh, which is downloaded when something is to be trained.
+    const FULL: usize = 370_000;
 
     fn measure() -> Result<Self> {
-        Ok(Self { javascript: gzipped(&dist(), "js")?, wasm: gzipped(&dist(), "wasm")? })
+        let gzipped = |start: &str, end: &str| {
+            let size = gzipped(&dist(), &|name| name.starts_with(start) && name.ends_with(end))?;
+            ensure!(size > 0, "the site has no {start}*{end}");
+            Ok(size)
+        };
+        // Named so in vite.config.js.
+        Ok(Self {
+            javascript: gzipped("", ".js")?,
+            exact: gzipped("exact-", ".wasm")?,
+            full: gzipped("full-", ".wasm")?,
+        })
     }
 
     /// What there is, what it weighs and what it may.
-    fn each(&self) -> [(&'static str, usize, usize); 2] {
-        [("JavaScript", self.javascript, Self::JAVASCRIPT), ("WebAssembly", self.wasm, Self::WASM)]
+    fn each(&self) -> [(&'static str, usize, usize); 3] {
+        [
+            ("JavaScript", self.javascript, Self::JAVASCRIPT),
+            ("WebAssembly without training", self.exact, Self::EXACT),
+            ("WebAssembly with training", self.full, Self::FULL),
+        ]
     }
 
     pub(crate) fn print(&self) {
         for (what, size, budget) in self.each() {
             let (kilobytes, budget) = (size as f64 / 1e3, budget / 1000);
-            println!("{what:<12} {kilobytes:>6.1} kB gzip of {budget} kB");
+            println!("{what:<28} {kilobytes:>6.1} kB gzip of {budget} kB");
         }
     }
 
@@ -196,15 +237,15 @@ impl Sizes {
     }
 }
 
-/// Size of all files of this kind under `folder`, each one gzipped.
-fn gzipped(folder: &Path, extension: &str) -> Result<usize> {
+/// Size of all files under `folder` whose names are `wanted`, each one gzipped.
+fn gzipped(folder: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<usize> {
     const HEADER_AND_TRAILER: usize = 18;
     let mut total = 0;
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
-            total += gzipped(&path, extension)?;
-        } else if path.extension().is_some_and(|found| found == extension) {
+            total += gzipped(&path, wanted)?;
+        } else if path.file_name().and_then(OsStr::to_str).is_some_and(wanted) {
             let deflated = miniz_oxide::deflate::compress_to_vec(&fs::read(path)?, 9);
             total += deflated.len() + HEADER_AND_TRAILER;
         }

@@ -30,7 +30,7 @@ struct Part {
 
 const PARTS: [Part; 9] = [
     Part::new("format", "rustfmt has nothing to change", format),
-    Part::new("clippy", "no warning, native and wasm32", clippy),
+    Part::new("clippy", "no warning, native and wasm32, with and without training", clippy),
     Part::new("doc", "the documentation builds without a warning", doc),
     Part::new("unit", "native unit, integration and documentation tests", unit),
     Part::new("gpu", "native tests on a Vulkan adapter (tests/gpu_*.rs)", gpu)
@@ -201,7 +201,10 @@ fn format(tally: &mut Tally) -> Result<()> {
 fn clippy(tally: &mut Tally) -> Result<()> {
     let deny = ["--all-targets", "--", "--deny", "warnings"];
     tally.check(cargo(["clippy", "--workspace", "--all-features"]).args(deny))?;
-    tally.check(cargo(["clippy", "--target", site::WASM_TARGET]).args(deny))
+    tally.check(cargo(["clippy", "--target", site::WASM_TARGET]).args(deny))?;
+    // The tests need training.
+    let exact = ["clippy", "--target", site::WASM_TARGET, "--no-default-features", "--lib"];
+    tally.check(cargo(exact).args(&deny[1..]))
 }
 
 fn doc(tally: &mut Tally) -> Result<()> {
@@ -241,7 +244,7 @@ fn build(tally: &mut Tally) -> Result<()> {
 
 fn js(tally: &mut Tally) -> Result<()> {
     tally.check(&mut npm_script("typescript/bin/tsc", &["--project", "."]))?;
-    tally.tests(&mut node_tests(&www().join("test"), ".test.js")?)
+    tally.tests(&mut node_tests(files(&www().join("test"), ".test.js")?, 1))
 }
 
 fn web(tally: &mut Tally) -> Result<()> {
@@ -256,11 +259,20 @@ fn web(tally: &mut Tally) -> Result<()> {
     Ok(())
 }
 
+/// Specs that measure how long something takes. They have the machine to themselves.
+const TIMED: [&str; 3] = ["optimum.spec.mjs", "runs.spec.mjs", "transition.spec.mjs"];
+
 fn e2e(tally: &mut Tally) -> Result<()> {
     // A sub-path with nothing at the root: an absolute link on the page would fail.
     let url = serve::serve_in_background("/any/sub-path/")?;
-    let mut tests = node_tests(&root().join("tests/e2e"), ".spec.mjs")?;
-    tally.tests(tests.env("SITE_URL", url).env("CHROMIUM", tools::chromium()?))
+    let is_timed = |spec: &PathBuf| TIMED.iter().any(|timed| spec.ends_with(timed));
+    let (timed, others) =
+        files(&root().join("tests/e2e"), ".spec.mjs")?.into_iter().partition(is_timed);
+    // The others mostly wait for the page, so two of them fit on two cores.
+    for mut tests in [node_tests(timed, 1), node_tests(others, 2)] {
+        tally.tests(tests.env("SITE_URL", &url).env("CHROMIUM", tools::chromium()?))?;
+    }
+    Ok(())
 }
 
 /// The names of the integration tests that are `wanted`.
@@ -270,12 +282,11 @@ fn test_targets(wanted: impl Fn(&str) -> bool) -> Result<Vec<String>> {
     Ok(names.filter(|name| wanted(name)).map(str::to_owned).collect())
 }
 
-/// Node's test runner over the files in `folder` whose names end with `suffix`, one at a time:
-/// the machine may have two cores, and a browser takes both.
-fn node_tests(folder: &Path, suffix: &str) -> Result<Command> {
-    let mut node = command("node", ["--test", "--test-concurrency=1", "--test-reporter=spec"]);
-    node.args(files(folder, suffix)?);
-    Ok(node)
+/// Node's test runner over `files`, so many `at_once`.
+fn node_tests(files: Vec<PathBuf>, at_once: usize) -> Command {
+    let mut node = command("node", ["--test", "--test-reporter=spec"]);
+    node.arg(format!("--test-concurrency={at_once}")).args(files);
+    node
 }
 
 /// The files in `folder` whose names end with `suffix`, in order.

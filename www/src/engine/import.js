@@ -2,13 +2,24 @@
  * Where data sets come from. Of the reader's own files, arrays go to the Rust importers as they are, and pictures are
  * decoded by the browser first. Nothing leaves the machine.
  */
-import { Dataset, unzip } from "../../pkg/hidden_gaussian.js";
 import { DATA_SETS, isPageSet } from "../data.js";
 import { base } from "./serve.js";
 
 /**
  * @typedef {import("../report.js").DataRecipe} DataRecipe
+ * @typedef {import("../../pkg/hidden_gaussian.js").ImportOptions} ImportOptions
  * @typedef {{name: string, bytes: Uint8Array}} Entry
+ */
+
+/**
+ * What is needed of the library, with training or without.
+ * @template D its data sets
+ * @typedef {object} Library
+ * @property {object} Dataset
+ * @property {(options: {size: number, count: number, seed: number, heldOut?: number}) => D} Dataset.faces
+ * @property {(name: string, bytes: Uint8Array, options: ImportOptions) => D} Dataset.import
+ * @property {(name: string, pictures: ImageData[], options: ImportOptions) => D} Dataset.pictures
+ * @property {(bytes: Uint8Array) => Entry[]} unzip
  */
 
 const PICTURE = /\.(png|jpe?g|webp|gif|bmp|avif)$/i;
@@ -18,46 +29,66 @@ const MAX_SIDE = 128;
 const MAX_PICTURES = 10_000;
 
 /**
- * A set of the page: drawn by the engine, or fetched.
- * @param {Omit<DataRecipe, "heldOut"> & {heldOut?: number}} recipe
- * @returns {Promise<Dataset>}
+ * Ways to make the data sets of a worker's library.
+ * @template D
+ * @param {Library<D>} library
  */
-export async function makeDataset({ set, ...options }) {
-  if (!isPageSet(set)) throw bad(`This page has no images called “${set}”`, "Choose one of its own sets.");
-  const { file } = DATA_SETS[set];
-  if (!file) return Dataset.faces(options);
-  const response = await fetch(new URL(file, base)).catch(() => undefined);
-  if (!response?.ok) {
-    throw bad(
-      `The file ${file} could not be fetched${response ? ` (HTTP ${response.status})` : ""}`,
-      "Check the connection and choose the data set again.",
-    );
+export function importer({ Dataset, unzip }) {
+  /**
+   * The file itself, or what a zip archive holds. (.npz is a zip as well, but its importer wants it whole.)
+   * @param {File} file
+   * @returns {Promise<Entry[]>}
+   */
+  async function open(file) {
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    if (!/\.zip$/i.test(file.name)) return [{ name: file.name, bytes }];
+    return unzip(bytes).filter(({ name }) => !/(^|\/)(\.|__MACOSX\/)/.test(name));
   }
-  return Dataset.import(file, new Uint8Array(await response.arrayBuffer()), options);
-}
 
-/**
- * The reader's own images.
- * @param {File[]} files
- * @param {{size: number, colour: boolean, seed?: number, heldOut?: number}} options
- * @returns {Promise<Dataset>}
- */
-export async function importFiles(files, options) {
-  const visible = files.filter(({ name }) => !name.startsWith("."));
-  if (visible.length === 0)
-    throw bad("There is no file in what was dropped", "Drop images, a folder of images, or one array file.");
+  return {
+    /**
+     * A set of the page: drawn by the engine, or fetched.
+     * @param {Omit<DataRecipe, "heldOut"> & {heldOut?: number}} recipe
+     * @returns {Promise<D>}
+     */
+    async makeDataset({ set, ...options }) {
+      if (!isPageSet(set)) throw bad(`This page has no images called “${set}”`, "Choose one of its own sets.");
+      const { file } = DATA_SETS[set];
+      if (!file) return Dataset.faces(options);
+      const response = await fetch(new URL(file, base)).catch(() => undefined);
+      if (!response?.ok) {
+        throw bad(
+          `The file ${file} could not be fetched${response ? ` (HTTP ${response.status})` : ""}`,
+          "Check the connection and choose the data set again.",
+        );
+      }
+      return Dataset.import(file, new Uint8Array(await response.arrayBuffer()), options);
+    },
 
-  const entries = [];
-  for (const file of visible) entries.push(...(await open(file)));
-  const pictures = entries.filter(({ name }) => PICTURE.test(name));
-  const arrays = entries.filter(({ name }) => !PICTURE.test(name));
+    /**
+     * The reader's own images.
+     * @param {File[]} files
+     * @param {{size: number, colour: boolean, seed?: number, heldOut?: number}} options
+     * @returns {Promise<D>}
+     */
+    async importFiles(files, options) {
+      const visible = files.filter(({ name }) => !name.startsWith("."));
+      if (visible.length === 0)
+        throw bad("There is no file in what was dropped", "Drop images, a folder of images, or one array file.");
 
-  if (pictures.length > 0) return Dataset.pictures(nameOf(visible), await decode(pictures), options);
-  if (arrays.length === 1) return Dataset.import(arrays[0].name, arrays[0].bytes, options);
-  throw bad(
-    `None of the ${arrays.length} files is an image`,
-    "Array files (.npy, .npz, IDX, CIFAR-10 .bin) are read one at a time; images may come together.",
-  );
+      const entries = [];
+      for (const file of visible) entries.push(...(await open(file)));
+      const pictures = entries.filter(({ name }) => PICTURE.test(name));
+      const arrays = entries.filter(({ name }) => !PICTURE.test(name));
+
+      if (pictures.length > 0) return Dataset.pictures(nameOf(visible), await decode(pictures), options);
+      if (arrays.length === 1) return Dataset.import(arrays[0].name, arrays[0].bytes, options);
+      throw bad(
+        `None of the ${arrays.length} files is an image`,
+        "Array files (.npy, .npz, IDX, CIFAR-10 .bin) are read one at a time; images may come together.",
+      );
+    },
+  };
 }
 
 /**
@@ -67,17 +98,6 @@ export async function importFiles(files, options) {
 function nameOf([first, ...others]) {
   if (others.length === 0) return first.name;
   return first.webkitRelativePath.split("/")[0] || "Your pictures";
-}
-
-/**
- * The file itself, or what a zip archive holds. (.npz is a zip as well, but its importer wants it whole.)
- * @param {File} file
- * @returns {Promise<Entry[]>}
- */
-async function open(file) {
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  if (!/\.zip$/i.test(file.name)) return [{ name: file.name, bytes }];
-  return unzip(bytes).filter(({ name }) => !/(^|\/)(\.|__MACOSX\/)/.test(name));
 }
 
 /**

@@ -1,6 +1,7 @@
 /**
- * What the page and its workers say to each other. There are two kinds of worker: one that answers the questions of
- * Section I ({@link Calls}), and those that run experiments ({@link RunCalls}).
+ * What the page and its workers say to each other. There are three kinds of worker: one that answers the questions of
+ * Section I ({@link Calls}), those that run experiments ({@link RunCalls}), and one for whatever else needs the library
+ * with training ({@link TrainerCalls}).
  *
  * Every call names the whole setting that it is about, so the worker can answer calls in any order and keep what it
  * likes between them. A call has an id; its answer, `done` or `failed`, carries the same id. Besides answers the worker
@@ -99,18 +100,21 @@
  *
  * @typedef {{
  *   open: {call: OpenCall, result: null},
- *   selfCheck: {call: {}, result: SelfCheckResult},
- *   preset: {call: PresetCall, result: any},
  *   measure: {call: {}, result: EngineInfo["rates"]},
  *   describe: {call: DescribeCall, result: DescribeResult},
  *   denoise: {call: DenoiseCall, result: DenoiseResult},
  *   sweep: {call: SweepCall, result: SweepResult},
  *   trajectory: {call: TrajectoryCall, result: TrajectoryResult},
  *   samples: {call: SamplesCall, result: SamplesResult},
- *   wiener: {call: WienerCall, result: WienerResult},
  *   import: {call: ImportCall, result: ImportResult},
  * }} Calls
  * @typedef {keyof Calls} Kind
+ *
+ * @typedef {{
+ *   selfCheck: {call: {}, result: SelfCheckResult},
+ *   preset: {call: PresetCall, result: any},
+ *   wiener: {call: WienerCall, result: WienerResult},
+ * }} TrainerCalls
  *
  * @typedef {import("../report.js").DataRecipe} DataRecipe
  * @typedef {import("../report.js").Report} Report

@@ -3,16 +3,14 @@
  * The page drives: it asks for one slice of training after the other, and for a look or a snapshot in between. So to
  * pause is not to ask, and to cancel is to end the worker.
  */
-import init, { Engine, Run, presetConfig, shares } from "../../pkg/hidden_gaussian.js";
-import { importFiles, makeDataset } from "./import.js";
+import init, { Dataset, Engine, Run, presetConfig, shares, unzip } from "../../pkg/hidden_gaussian.js";
+import { importer } from "./import.js";
 import { serve } from "./serve.js";
 
-/**
- * @typedef {import("./protocol.js").RunCalls} RunCalls
- * @typedef {import("../../pkg/hidden_gaussian.js").Dataset} Dataset
- */
+/** @typedef {import("./protocol.js").RunCalls} RunCalls */
 
 const ready = init({ module_or_path: new URL("../../pkg/hidden_gaussian_bg.wasm", import.meta.url) });
+const { importFiles, makeDataset } = importer({ Dataset, unzip });
 
 /** @type {Promise<Dataset> | undefined} */
 let data;

@@ -1,11 +1,12 @@
 /**
- * The engine's home: this worker owns the WebAssembly instance, the GPU device and the data.
+ * The engine's home: this worker owns the WebAssembly instance, the GPU device and the data. Nothing is trained here, so
+ * the library without training will do: that is less to wait for.
  * It answers calls one at a time, in the order in which they came, and keeps the last engine, data set and fit,
  * because neighbouring calls are nearly always about the same ones.
  */
-import init, { Dataset, Engine, Exact, presetConfig, selfCheck, wienerDescent } from "../../pkg/hidden_gaussian.js";
+import init, { Dataset, Engine, Exact, unzip } from "../../pkg/exact/hidden_gaussian.js";
 import { DATA_SETS } from "../data.js";
-import { importFiles, makeDataset } from "./import.js";
+import { importer } from "./import.js";
 import { toFailure } from "./protocol.js";
 import { post, serve } from "./serve.js";
 
@@ -22,12 +23,11 @@ import { post, serve } from "./serve.js";
 
 /** How many of the heaviest training images the page shows. */
 const HEAVIEST = 16;
-/** Pixels a side of the faces that the linear denoiser is trained on: small, so that a wish is granted at once. */
-const WIENER_SIZE = 12;
 /** How many training images the page shows as a taste of a data set. */
 const GALLERY = 24;
 
-const ready = init({ module_or_path: new URL("../../pkg/hidden_gaussian_bg.wasm", import.meta.url) });
+const ready = init({ module_or_path: new URL("../../pkg/exact/hidden_gaussian_bg.wasm", import.meta.url) });
+const { importFiles, makeDataset } = importer({ Dataset, unzip });
 
 /** `settled`: false while "auto" still has to measure. @type {{choice: EngineChoice, engine: Engine, settled: boolean} | undefined} */
 let opened;
@@ -39,8 +39,6 @@ let lost = null;
 let loaded;
 /** The reader's own images, kept while another set is on the screen. @type {Dataset | undefined} */
 let own;
-/** The images of the linear denoiser. @type {Dataset} */
-let faces;
 /** @type {{engine: Engine, set: Dataset, n: number, exact: Exact} | undefined} */
 let fitted;
 
@@ -82,24 +80,6 @@ const handlers = {
   async open({ engine }) {
     await openEngine(engine);
     return null;
-  },
-
-  async selfCheck() {
-    busy("Checking the engines");
-    const cpu = await checkOn("cpu");
-    try {
-      return { cpu, gpu: await checkOn("gpu"), problem: null };
-    } catch (thrown) {
-      return { cpu, gpu: [], problem: toFailure(thrown) };
-    }
-  },
-
-  async preset({ experiment, preset, size, seed }) {
-    // Presets look at nothing but the shape of the images.
-    const images = Dataset.faces({ size, count: 16, seed: 0 });
-    const config = presetConfig(experiment, preset, images, seed);
-    images.free();
-    return JSON.parse(config);
   },
 
   async measure() {
@@ -201,14 +181,6 @@ const handlers = {
     return { empirical: show(empirical), gaussian: show(gaussian), heldOutGl, n, elapsedMs };
   },
 
-  async wiener(options) {
-    faces ??= await makeDataset({ set: "faces", size: WIENER_SIZE, count: DATA_SETS.faces.pool, seed: 0 });
-    const { rows, goal, ...numbers } = wienerDescent(faces, options);
-    const scale = goal.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0);
-    const show = (/** @type {Float32Array} */ weights) => signedPictures(faces, weights, scale);
-    return { ...numbers, rows: rows.map(show), goal: show(goal) };
-  },
-
   async import({ files, size, colour }) {
     busy("Reading your files");
     const set = await importFiles(files, { size, colour });
@@ -220,19 +192,6 @@ const handlers = {
     return { data: set.info() };
   },
 };
-
-/**
- * Check an engine of its own, whichever the figures use.
- * @param {"cpu" | "gpu"} kind
- */
-async function checkOn(kind) {
-  const engine = await Engine.open(kind);
-  try {
-    return await selfCheck(engine);
-  } finally {
-    engine.free();
-  }
-}
 
 /**
  * The engine of this choice. "auto" begins on the CPU, which is there at once: the first picture does not wait for the
@@ -365,24 +324,6 @@ function closeEngine() {
 function pictures(set, values) {
   const { width, height } = set.info();
   return { width, height, rgba: /** @type {Uint8ClampedArray<ArrayBuffer>} */ (set.rgba(values)) };
-}
-
-/**
- * Weights as images: zero is mid-grey, `scale` white and its negative black.
- * @param {Dataset} set whose images they belong to
- * @param {Float32Array} weights
- * @param {number} scale
- * @returns {Pictures}
- */
-function signedPictures(set, weights, scale) {
-  const { width, height, channels } = set.info();
-  const rgba = new Uint8ClampedArray((4 * weights.length) / channels).fill(255);
-  for (let pixel = 0; 4 * pixel < rgba.length; pixel++) {
-    for (let c = 0; c < 3; c++) {
-      rgba[4 * pixel + c] = 127.5 * (1 + weights[channels * pixel + Math.min(c, channels - 1)] / scale);
-    }
-  }
-  return { width, height, rgba };
 }
 
 /** @param {Float32Array[]} parts */

@@ -334,7 +334,7 @@ export function labFigure(root, page, { own, show }) {
   store.subscribe(["lab.experiment"], showFields);
   showFields();
 
-  const lane = page.engine.lane();
+  const lane = page.trainer.lane();
   /** Say in each field what it is when it is left empty. */
   const showPreset = async () => {
     const { experiment, preset, data, seed } = labOptions(store.values, own());

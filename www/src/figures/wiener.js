@@ -2,7 +2,7 @@
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
 import { chart } from "../chart.js";
 import { canvas, element } from "../dom.js";
-import { liveFigure } from "../figure.js";
+import { keepDrawn } from "../figure.js";
 import { count, percent, significant } from "../format.js";
 import { axisName, HALO, title } from "../marks.js";
 import { drawGrid, pictureCount } from "../images.js";
@@ -45,9 +45,10 @@ export function wienerFigure(root, page) {
   };
   store.subscribe(["bias.descentTime"], drawStep);
 
-  liveFigure(root, page, {
+  const lane = page.trainer.lane();
+  const update = keepDrawn(root, page, {
     reads: ["bias.descentN", "bias.descentSigma", "bias.descentRate"],
-    compute: (values, lane) =>
+    ask: (values) =>
       lane.call("wiener", {
         n: values["bias.descentN"],
         sigma: values["bias.descentSigma"],
@@ -80,6 +81,7 @@ export function wienerFigure(root, page) {
       );
     },
   });
+  page.figures.add(update);
 }
 
 /** @param {HTMLElement} root */
