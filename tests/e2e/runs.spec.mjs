@@ -40,7 +40,11 @@ async function trainBeyond(page, beyond) {
   );
 }
 
-/** Until the browser keeps a snapshot of every share of the run, which happens every few seconds. @param {Page} page */
+/**
+ * Until the browser keeps a snapshot of every share of the run, from not far back. They are taken every few seconds; on the
+ * GPU the first comes when its programs are just compiled and hardly anything is trained.
+ * @param {Page} page
+ */
 async function checkpoint(page) {
   const kept = () =>
     page.evaluate(
@@ -51,12 +55,13 @@ async function checkpoint(page) {
             const all = database.transaction("runs").objectStore("runs").getAll();
             all.onsuccess = () => {
               database.close();
-              resolve(all.result.every(({ shares }) => shares.every((/** @type {any} */ { snapshot }) => snapshot)));
+              const [{ shares, progress }] = all.result;
+              resolve(shares.every((/** @type {any} */ { snapshot }) => snapshot) ? progress.step : 0);
             };
           };
         }),
     );
-  for (let i = 0; !(await kept()); i++) {
+  for (let i = 0; Number(await kept()) <= (await step(page)) / 2; i++) {
     assert.ok(i < 120, "no checkpoint");
     await page.waitForTimeout(500);
   }
