@@ -49,7 +49,7 @@ import { toFailure } from "./protocol.js";
 /** One slice of training: short enough for the reader to pause, long enough for the rest not to count. */
 const SLICE_MS = 200;
 /** How often the page looks at a run. */
-const GLANCE_MS = 700;
+const GLANCE_MS = 1000;
 /** How often the run is saved. */
 const CHECKPOINT_MS = 5000;
 /** How often listeners hear of progress. */
