@@ -9,7 +9,7 @@
 //! State of a row: `[largest logit, Σ w, rescaling of what came before, Σ w·(logit - largest)]`. The
 //! last one gives the entropy of the weights, hence how many images effectively take part.
 
-use super::{Call, Sigma, VIEWS, cover, exp_negative, params, wgsl};
+use super::{Call, LANES, Sigma, VIEWS, cover, exp_negative, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -71,6 +71,34 @@ pub fn record(
     program.stage(&KERNEL, &[], &params, &bindings, cover(rows))
 }
 
+/// Turns some products, at most [`LANES`], into logits. Each of the lanes has a maximum of its own, so
+/// that they are computed side by side.
+#[inline(always)]
+fn logits(s: &mut [f32], norms: &[f32], tightness: f32, tops: &mut [f32; LANES]) {
+    for ((s, norm), top) in s.iter_mut().zip(norms).zip(tops) {
+        *s = (*s - 0.5 * norm) * tightness;
+        *top = larger(*s, *top);
+    }
+}
+
+/// Turns logits into weights, and adds these and their share of the moment to the lanes' sums.
+#[inline(always)]
+fn weights(s: &mut [f32], top: f32, sums: &mut [f32; LANES], moments: &mut [f32; LANES]) {
+    for ((s, sum), moment) in s.iter_mut().zip(sums).zip(moments) {
+        let logit = *s - top;
+        let weight = exp_negative(logit);
+        *s = weight;
+        *sum += weight;
+        *moment += weight * larger(logit, -87.0);
+    }
+}
+
+/// The larger one, as a vector knows it: `f32::max` is a call for each number in wasm.
+#[inline(always)]
+fn larger(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
+}
+
 fn cpu(call: &mut Call<'_>) {
     let p: Params = call.params();
     let (norms, sigma, range) = (call.read(0), call.read(1), call.read_u32(2));
@@ -89,32 +117,23 @@ fn cpu(call: &mut Call<'_>) {
         };
         s[..begin].fill(0.0);
         s[end..].fill(0.0);
-        let mut top = before[0];
-        for (s, norm) in s[begin..end].iter_mut().zip(&norms[begin..end]) {
-            *s = (*s - 0.5 * norm) * tightness;
-            top = if *s > top { *s } else { top };
+        let (s, norms) = (&mut s[begin..end], &norms[begin..end]);
+        let mut tops = [before[0]; LANES];
+        let (chunks, rest) = s.as_chunks_mut::<LANES>();
+        let (norm_chunks, norm_rest) = norms.as_chunks::<LANES>();
+        for (s, norms) in chunks.iter_mut().zip(norm_chunks) {
+            logits(s, norms, tightness, &mut tops);
         }
+        logits(rest, norm_rest, tightness, &mut tops);
+        let top = tops.into_iter().fold(before[0], larger);
         let shift = before[0] - top;
         let scale = if before[1] > 0.0 { exp_negative(shift) } else { 0.0 };
-        // Eight running sums, so that the loop vectorizes without reordering a sum.
-        let (mut sums, mut moments) = ([0.0_f32; 8], [0.0_f32; 8]);
-        let mut chunks = s[begin..end].chunks_exact_mut(8);
-        for chunk in &mut chunks {
-            for ((s, sum), moment) in chunk.iter_mut().zip(&mut sums).zip(&mut moments) {
-                let logit = *s - top;
-                let weight = exp_negative(logit);
-                *s = weight;
-                *sum += weight;
-                *moment += weight * logit.max(-87.0);
-            }
+        let (mut sums, mut moments) = ([0.0_f32; LANES], [0.0_f32; LANES]);
+        let (chunks, rest) = s.as_chunks_mut::<LANES>();
+        for s in chunks {
+            weights(s, top, &mut sums, &mut moments);
         }
-        for s in chunks.into_remainder() {
-            let logit = *s - top;
-            let weight = exp_negative(logit);
-            *s = weight;
-            sums[0] += weight;
-            moments[0] += weight * logit.max(-87.0);
-        }
+        weights(rest, top, &mut sums, &mut moments);
         let sum: f32 = sums.iter().sum();
         let moment: f32 = moments.iter().sum();
         let old_moment =
