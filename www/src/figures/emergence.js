@@ -220,7 +220,7 @@ function mapChart(root, choose) {
           ...MARGIN,
           marginTop: 26,
           marginBottom: 40,
-          x: { type: "log", label: null, ticks: tens(sittings), tickFormat: count, tickSize: 4 },
+          x: { type: "log", label: null, ticks: tens(sittings), tickFormat: count, tickSize: 4, insetLeft: 10 },
           y: { type: "log", label: null, ticks: widths, tickFormat: count, tickSize: 0, insetTop: 10, insetBottom: 10 },
           marks: [
             ruleX([current.step], { stroke: "var(--line)" }),
