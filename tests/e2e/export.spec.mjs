@@ -83,7 +83,7 @@ siteTest("every figure as SVG, PNG, CSV and JSON", { webgpu: [false] }, async (p
   assert.ok(names.length >= 13, `${names}`);
   /** @type {[string, string][]} */
   const pictures = [];
-  // The lab has nothing to show before its first run; its own tests save it.
+  // The lab has nothing to show before its first run.
   for (const name of names.filter((name) => name !== "lab")) {
     await ready(page, name);
     const svg = String(await saved(page, name, "SVG"));
