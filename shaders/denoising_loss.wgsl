@@ -8,12 +8,12 @@ struct Params { rows: u32, cols: u32 }
 @group(0) @binding(4) var<storage, read_write> d: array<f32>;
 @group(0) @binding(5) var<storage, read_write> losses: array<f32>;
 
-@compute @workgroup_size(LANES)
+@compute @workgroup_size(ROW_THREADS)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let row = group.x * p.cols;
     let scale = 1.0 / f32(p.rows * p.cols);
     var squares = 0.0;
-    for (var j = lane; j < p.cols; j += LANES) {
+    for (var j = lane; j < p.cols; j += ROW_THREADS) {
         let error = f[base(0u, group.z) + row + j] - expected[base(1u, group.z) + row + j];
         d[base(2u, group.z) + row + j] = 2.0 * scale * error;
         squares += error * error;

@@ -26,15 +26,15 @@ fn finite(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
 }
 
-@compute @workgroup_size(LANES)
+@compute @workgroup_size(ROW_THREADS)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     var part = 0.0;
-    for (var j = lane; j < p.chunks; j += LANES) {
+    for (var j = lane; j < p.chunks; j += ROW_THREADS) {
         part += squares[base(0u, group.z) + j];
     }
     let square = row_sum(part, lane);
     part = 0.0;
-    for (var j = lane; j < p.rows; j += LANES) {
+    for (var j = lane; j < p.rows; j += ROW_THREADS) {
         part += losses[base(1u, group.z) + j];
     }
     let loss = row_sum(part, lane);

@@ -19,12 +19,12 @@ fn square(value: vec4f) -> f32 {
 @group(0) @binding(2) var<storage, read> x: array<Value>;
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
 
-@compute @workgroup_size(LANES)
+@compute @workgroup_size(ROW_THREADS)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let first = base(0u, group.z) / WIDE;
     let end = min(4096u * (group.x + 1u), p.len) / WIDE;
     var squares = 0.0;
-    for (var j = 4096u / WIDE * group.x + lane; j < end; j += LANES) {
+    for (var j = 4096u / WIDE * group.x + lane; j < end; j += ROW_THREADS) {
         squares += square(x[first + j]);
     }
     let sum = row_sum(squares, lane);

@@ -29,8 +29,10 @@ fn constants(kernel: &Kernel) -> Vec<(&'static str, u32)> {
         "conv_weight_backward" => &["QUADS_Y", "QUADS_X", "WIDE"],
         "adam" => &["WIDE", "EACH"],
         "group_film_silu" => &["WIDE"],
-        "square_sums" => &["WIDE", "LANES"],
-        "denoising_loss" | "norm_film_silu" | "norm_film_silu_backward" | "pace" => &["LANES"],
+        "square_sums" => &["WIDE", "ROW_THREADS"],
+        "denoising_loss" | "norm_film_silu" | "norm_film_silu_backward" | "pace" => {
+            &["ROW_THREADS"]
+        }
         _ => &[],
     };
     names.iter().map(|name| (*name, if *name == "WIDE" { 4 } else { 2 })).collect()

@@ -1,7 +1,7 @@
-// A sum over the LANES threads of a workgroup, always in the same order. Two steps: barriers cost more
-// than additions.
-const ROW_PARTS = select(2u, 8u, LANES == 64u);
-var<workgroup> row_values: array<f32, LANES>;
+// A sum over the ROW_THREADS threads of a workgroup, always in the same order. Two steps: barriers cost
+// more than additions.
+const ROW_PARTS = select(2u, 8u, ROW_THREADS == 64u);
+var<workgroup> row_values: array<f32, ROW_THREADS>;
 var<workgroup> row_parts: array<f32, ROW_PARTS>;
 
 // Every thread of the workgroup must call it, and all get the sum.
@@ -10,7 +10,7 @@ fn row_sum(value: f32, lane: u32) -> f32 {
     workgroupBarrier();
     if lane < ROW_PARTS {
         var part = 0.0;
-        for (var i = lane; i < LANES; i += ROW_PARTS) {
+        for (var i = lane; i < ROW_THREADS; i += ROW_PARTS) {
             part += row_values[i];
         }
         row_parts[lane] = part;

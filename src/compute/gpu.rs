@@ -130,7 +130,7 @@ impl Gpu {
             tile: self.tile,
             // In software a thread that waits is a stack that is put aside: one vector of threads
             // has to do.
-            lanes: if self.tile == Tile::SOFTWARE { 4 } else { 64 },
+            row_threads: if self.tile == Tile::SOFTWARE { 4 } else { 64 },
             ..Profile::default()
         }
     }

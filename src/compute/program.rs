@@ -186,7 +186,7 @@ pub struct Profile {
     /// Parts into which a long sum with a small result is cut, so that all threads have work.
     pub parts: u32,
     /// Threads that share a row, and wait for each other to add it up.
-    pub lanes: u32,
+    pub row_threads: u32,
 }
 
 impl Default for Profile {
@@ -198,7 +198,7 @@ impl Default for Profile {
             max_workgroups: 65_535,
             tile: Tile::default(),
             parts: 16,
-            lanes: 64,
+            row_threads: 64,
         }
     }
 }

@@ -31,8 +31,8 @@ pub fn record(
     let params = Params { rows: rows as u32, cols: cols as u32 };
     let len = rows * cols;
     let bindings = [(f, len), (expected, len), (d, len), (losses, rows)];
-    let lanes = [("LANES", program.profile().lanes)];
-    program.stage(&KERNEL, &lanes, &params, &bindings, [rows, 1])
+    let constants = [("ROW_THREADS", program.profile().row_threads)];
+    program.stage(&KERNEL, &constants, &params, &bindings, [rows, 1])
 }
 
 fn cpu(call: &mut Call<'_>) {

@@ -56,8 +56,8 @@ pub fn record(
         (kept.inverse_rms, rows),
         (out, len),
     ];
-    let lanes = [("LANES", program.profile().lanes)];
-    program.stage(&KERNEL, &lanes, &params, &bindings, [rows, 1])
+    let constants = [("ROW_THREADS", program.profile().row_threads)];
+    program.stage(&KERNEL, &constants, &params, &bindings, [rows, 1])
 }
 
 fn cpu(call: &mut Call<'_>) {

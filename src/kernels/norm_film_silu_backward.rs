@@ -51,8 +51,8 @@ pub fn record(
         Film { view: d_film, ..film }.bind(rows, 2 * cols),
         (d_h, len),
     ];
-    let lanes = [("LANES", program.profile().lanes)];
-    program.stage(&KERNEL, &lanes, &params, &bindings, [rows, 1])
+    let constants = [("ROW_THREADS", program.profile().row_threads)];
+    program.stage(&KERNEL, &constants, &params, &bindings, [rows, 1])
 }
 
 fn cpu(call: &mut Call<'_>) {

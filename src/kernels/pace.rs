@@ -92,8 +92,8 @@ pub fn record(
         log_beta2: BETA2.ln(),
     };
     let bindings = [(squares, chunks), (losses, rows), (clock, TRAINING_CLOCK), (out, PACE)];
-    let lanes = [("LANES", program.profile().lanes)];
-    program.stage(&KERNEL, &lanes, &params, &bindings, [1, 1])
+    let constants = [("ROW_THREADS", program.profile().row_threads)];
+    program.stage(&KERNEL, &constants, &params, &bindings, [1, 1])
 }
 
 fn cpu(call: &mut Call<'_>) {

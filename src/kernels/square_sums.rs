@@ -31,7 +31,7 @@ pub const fn chunks(len: usize) -> usize {
 pub fn record(program: &mut Program, x: View, out: View, len: usize) -> Result<()> {
     let params = Params { len: len as u32 };
     let wide = wide(len, &[x], program.members()) as u32;
-    let constants = [("WIDE", wide), ("LANES", program.profile().lanes)];
+    let constants = [("WIDE", wide), ("ROW_THREADS", program.profile().row_threads)];
     program.stage(&KERNEL, &constants, &params, &[(x, len), (out, chunks(len))], [chunks(len), 1])
 }
 
