@@ -2,13 +2,6 @@
 
 struct Params { len: u32, beta1: f32, beta2: f32, epsilon: f32 }
 
-#if WIDE == 1
-alias Value = f32;
-#end
-#if WIDE == 4
-alias Value = vec4f;
-#end
-
 @group(0) @binding(1) var<uniform> p: Params;
 @group(0) @binding(2) var<storage, read> pace: array<f32>;
 @group(0) @binding(3) var<storage, read> gradients: array<Value>;

@@ -18,13 +18,6 @@ struct Params {
     bias: u32,
 }
 
-#if WIDE == 1
-alias Value = f32;
-#end
-#if WIDE == 4
-alias Value = vec4f;
-#end
-
 @group(0) @binding(1) var<uniform> p: Params;
 @group(0) @binding(2) var<storage, read> x: array<Value>;
 @group(0) @binding(3) var<storage, read> d_out: array<Value>;

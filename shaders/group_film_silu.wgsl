@@ -10,13 +10,6 @@ struct Params {
     has_film: u32,
 }
 
-#if WIDE == 1
-alias Value = f32;
-#end
-#if WIDE == 4
-alias Value = vec4f;
-#end
-
 @group(0) @binding(1) var<uniform> p: Params;
 @group(0) @binding(2) var<storage, read> x: array<Value>;
 @group(0) @binding(3) var<storage, read> moments: array<f32>;

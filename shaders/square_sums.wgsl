@@ -3,13 +3,11 @@
 struct Params { len: u32 }
 
 #if WIDE == 1
-alias Value = f32;
 fn square(value: f32) -> f32 {
     return value * value;
 }
 #end
 #if WIDE == 4
-alias Value = vec4f;
 fn square(value: vec4f) -> f32 {
     return dot(value, value);
 }

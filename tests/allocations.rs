@@ -9,7 +9,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use common::{random, training};
-use hidden_gaussian::compute::Engine;
+use hidden_gaussian::compute::{Buffer, Engine, Program, Routine};
 use hidden_gaussian::denoiser::{Denoiser, Empirical, TrainingSets};
 use hidden_gaussian::kernels::Sigma;
 use pollster::block_on;
@@ -78,9 +78,8 @@ fn a_training_step_allocates_nothing() {
     }
 }
 
-#[test]
-fn denoising_allocates_nothing() {
-    let (n, dim, rows) = (700, 20, 9);
+/// D_M of `n` images of size `dim`, for `rows` noisy ones; the routine, and where σ goes.
+fn denoising([n, dim, rows]: [usize; 3]) -> (Program, Routine, Buffer) {
     let empirical = Empirical::new(TrainingSets::single(random(1, n * dim), dim).unwrap());
     let mut p = Engine::Cpu.program(1).unwrap();
     let [x, out] = ["x", "out"].map(|name| p.buffer(name, rows * dim).unwrap());
@@ -88,6 +87,12 @@ fn denoising_allocates_nothing() {
     let placed = empirical.place(&mut p, rows).unwrap();
     let record = |p: &mut _| placed.record(p, x.into(), Sigma::shared(sigma), out.into());
     let routine = p.routine("denoise", record).unwrap();
+    (p, routine, sigma)
+}
+
+#[test]
+fn denoising_allocates_nothing() {
+    let (p, routine, sigma) = denoising([700, 20, 9]);
     let mut loaded = block_on(Engine::Cpu.load(p)).unwrap();
     loaded.upload(sigma, &[0.5_f32]).unwrap();
     assert_eq!(allocations(|| loaded.run(routine, 3).unwrap()), 0);
@@ -98,13 +103,7 @@ fn denoising_allocates_nothing() {
 fn the_memory_of_the_empirical_denoiser_does_not_grow() {
     let (dim, rows) = (8, 5);
     let sizes = |n: usize| {
-        let empirical = Empirical::new(TrainingSets::single(random(1, n * dim), dim).unwrap());
-        let mut p = Engine::Cpu.program(1).unwrap();
-        let [x, out] = ["x", "out"].map(|name| p.buffer(name, rows * dim).unwrap());
-        let sigma = p.shared("σ", 1).unwrap();
-        let placed = empirical.place(&mut p, rows).unwrap();
-        let record = |p: &mut _| placed.record(p, x.into(), Sigma::shared(sigma), out.into());
-        p.routine("denoise", record).unwrap();
+        let (p, ..) = denoising([n, dim, rows]);
         let buffers = p.buffers().iter().map(|info| (info.name.clone(), info.buffer.len()));
         let (data, rest): (Vec<_>, Vec<_>) =
             buffers.partition(|(name, _)| ["training images", "‖y‖²"].contains(&&name[..]));

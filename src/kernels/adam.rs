@@ -2,7 +2,7 @@
 //! [`pace`](super::pace) of the step.
 
 use super::pace::PACE;
-use super::{Call, LOGISTIC, VIEWS, cover, params, side_by_side, wgsl, wide};
+use super::{Call, LOGISTIC, VALUE, VIEWS, cover, params, side_by_side, wgsl, wide};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -22,7 +22,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "adam",
-    wgsl: &[VIEWS, wgsl!("adam.wgsl")],
+    wgsl: &[VIEWS, VALUE, wgsl!("adam.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("pace", Access::Read),

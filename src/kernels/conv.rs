@@ -14,7 +14,7 @@
 use std::cell::Cell;
 
 use super::matmul::Tile;
-use super::{Call, VIEWS, aligned, params, side_by_side, wgsl};
+use super::{Call, VALUE, VIEWS, aligned, params, side_by_side, wgsl};
 use crate::compute::simd::{self, Vectorized, load, mul_add, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -262,7 +262,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "conv",
-    wgsl: &[VIEWS, wgsl!("conv.wgsl")],
+    wgsl: &[VIEWS, VALUE, wgsl!("conv.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("source", Access::Read),

@@ -8,7 +8,7 @@
 use std::cell::Cell;
 
 use super::conv::{self, Channels, Conv, TAPS};
-use super::{Call, THREADS, VIEWS, aligned, column_sums, params, side_by_side, wgsl};
+use super::{Call, THREADS, VALUE, VIEWS, aligned, column_sums, params, side_by_side, wgsl};
 use crate::compute::simd::{self, Vectorized, load, mul_add, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -34,7 +34,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "conv_weight_backward",
-    wgsl: &[VIEWS, wgsl!("conv_weight_backward.wgsl")],
+    wgsl: &[VIEWS, VALUE, wgsl!("conv_weight_backward.wgsl")],
     params: Params::FIELDS,
     bindings: &[("x", Access::Read), ("d_out", Access::Read), ("out", Access::Write)],
     cpu,

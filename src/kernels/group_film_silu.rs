@@ -6,7 +6,7 @@
 
 use super::group_moments::Groups;
 use super::matmul::silu;
-use super::{Call, LOGISTIC, VIEWS, cover, params, side_by_side, wgsl, wide};
+use super::{Call, LOGISTIC, VALUE, VIEWS, cover, params, side_by_side, wgsl, wide};
 use crate::compute::simd::{self, Vectorized, load, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -26,7 +26,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "group_film_silu",
-    wgsl: &[VIEWS, wgsl!("group_film_silu.wgsl")],
+    wgsl: &[VIEWS, VALUE, wgsl!("group_film_silu.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("x", Access::Read),

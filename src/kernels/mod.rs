@@ -135,6 +135,9 @@ const fn compact<const N: usize>(text: &[u8]) -> ([u8; N], usize) {
     (out, len)
 }
 
+/// WGSL for kernels that take one number or four at a time, by the constant `WIDE`.
+pub const VALUE: &str = wgsl!("shared/value.wgsl");
+
 /// WGSL that every kernel begins with.
 pub const VIEWS: &str = wgsl!("shared/views.wgsl");
 /// WGSL of the random numbers.

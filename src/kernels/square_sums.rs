@@ -1,7 +1,7 @@
 //! The sum of squares of each chunk of a long vector: the first half of a norm. A second stage adds
 //! the chunks, so that no reduction depends on the order in which threads finish.
 
-use super::{Call, ROW_SUM, VIEWS, dot, params, wgsl, wide};
+use super::{Call, ROW_SUM, VALUE, VIEWS, dot, params, wgsl, wide};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -15,7 +15,7 @@ params! {
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "square_sums",
-    wgsl: &[VIEWS, ROW_SUM, wgsl!("square_sums.wgsl")],
+    wgsl: &[VIEWS, VALUE, ROW_SUM, wgsl!("square_sums.wgsl")],
     params: Params::FIELDS,
     bindings: &[("x", Access::Read), ("out", Access::Write)],
     cpu,
