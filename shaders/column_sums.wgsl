@@ -1,6 +1,6 @@
-// out[j] = scale * sum over i of x[i, j], rows in order.
+// out[j] = sum over i of x[i, j], rows in order.
 
-struct Params { rows: u32, cols: u32, scale: f32 }
+struct Params { rows: u32, cols: u32 }
 
 @group(0) @binding(1) var<uniform> p: Params;
 @group(0) @binding(2) var<storage, read> x: array<f32>;
@@ -16,5 +16,5 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var i = 0u; i < p.rows; i++) {
         sum += x[first + i * p.cols];
     }
-    out[base(1u, id.z) + id.x] = p.scale * sum;
+    out[base(1u, id.z) + id.x] = sum;
 }

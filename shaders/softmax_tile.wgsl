@@ -4,6 +4,7 @@
 struct Params { rows: u32, cols: u32, first: u32, sigma_stride: u32, reset: u32 }
 
 const LOWEST = -3.0e38;
+const FAINTEST = -50.0;
 
 @group(0) @binding(1) var<uniform> p: Params;
 @group(0) @binding(2) var<storage, read> norms: array<f32>;
@@ -35,14 +36,14 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         top = max(top, (s[row + j] - 0.5 * norms[norm + j]) * tightness);
     }
     let shift = before.x - top;
-    let scale = select(0.0, exp(max(shift, -87.0)), before.y > 0.0 && shift >= -87.0);
+    let scale = select(0.0, exp(max(shift, FAINTEST)), before.y > 0.0 && shift >= FAINTEST);
     var sum = 0.0;
     var moment = 0.0;
     for (var j = 0u; j < p.cols; j++) {
         var weight = 0.0;
         if j >= begin && j < end {
             let logit = (s[row + j] - 0.5 * norms[norm + j]) * tightness - top;
-            if logit >= -87.0 {
+            if logit >= FAINTEST {
                 weight = exp(logit);
                 moment += weight * logit;
             }

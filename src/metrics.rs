@@ -79,6 +79,12 @@ impl Comparison {
         ratio(self.dot, self.norm_a * self.norm_b)
     }
 
+    /// How nearly they lie on one line, whichever way they point: `|cos|`.
+    #[must_use]
+    pub fn alignment(&self) -> f64 {
+        self.cosine().abs()
+    }
+
     /// `‖a - b‖ / ‖a‖`: the paper's NMSE, which is not squared (eq. 12 of the full text).
     #[must_use]
     pub fn nmse(&self) -> f64 {
@@ -88,8 +94,7 @@ impl Comparison {
 
 /// 0 where both vanish. What is not a number stays none: a broken network is not close to anything.
 fn ratio(numerator: f64, denominator: f64) -> f64 {
-    let vanishes = denominator == 0.0 && !numerator.is_nan();
-    if vanishes { 0.0 } else { numerator / denominator }
+    if numerator == 0.0 && denominator == 0.0 { 0.0 } else { numerator / denominator }
 }
 
 /// How close samples come to the training set.
@@ -154,7 +159,13 @@ impl Nearest {
         let index: Vec<u32> = loaded.read(self.neighbours.index).await?;
         let [first, second] = [self.neighbours.first, self.neighbours.second];
         let first: Vec<_> = Comparison::rows(&loaded.read::<f32>(first).await?).collect();
-        let second: Vec<_> = Comparison::rows(&loaded.read::<f32>(second).await?).collect();
+        let mut second: Vec<_> = Comparison::rows(&loaded.read::<f32>(second).await?).collect();
+        for (second, pair) in second.iter_mut().zip(index.as_chunks::<2>().0) {
+            if pair[0] == pair[1] {
+                // There is one training image only, and no other is nearer than infinitely far.
+                second.distance = f64::INFINITY;
+            }
+        }
         let rows = first.len() / members;
         let member = |m: usize| {
             let range = m * rows..(m + 1) * rows;
@@ -242,76 +253,12 @@ fn per_member(values: impl Iterator<Item = f64>, members: usize) -> Vec<Estimate
     values.chunks(values.len() / members).map(|v| Estimate::of(v.iter().copied())).collect()
 }
 
-/// Score difference (eq. 6): `E √(‖D₁(y + σn) - D₂(y + σn)‖² / d)`, for every pair of denoisers.
-///
-/// Both see the same noisy image; the abstract drops the `+ σn` in eqs. 5 and 6.
-#[derive(Debug)]
-pub struct ScoreDifference {
-    routine: Routine,
-    input: NoisyImages,
-    pairs: Vec<((usize, usize), Buffer)>,
-}
-
-impl ScoreDifference {
-    /// Places the comparison of `denoisers`, each placed for as many rows as there are `images`.
-    pub fn place(
-        program: &mut Program,
-        denoisers: &[&dyn Placed],
-        images: &Arc<[f32]>,
-        dim: usize,
-        seed: u64,
-    ) -> Result<Self> {
-        let sigma = program.shared("metric σ", 1)?;
-        let input = NoisyImages::new(program, images, dim, sigma, [seed, 0])?;
-        let rows = input.shape[0];
-        let mut pairs = Vec::new();
-        let routine = program.routine("score difference", |p| {
-            input.record(p)?;
-            let mut outputs = Vec::new();
-            for denoiser in denoisers {
-                let out = p.buffer("D(noisy image)", images.len())?;
-                denoiser.record(p, input.noisy.into(), Sigma::shared(input.sigma), out.into())?;
-                outputs.push(out);
-            }
-            for second in 1..outputs.len() {
-                for first in 0..second {
-                    let sums = p.buffer("comparison", 4 * rows)?;
-                    let views = [outputs[first], outputs[second], sums].map(View::from);
-                    row_compare::record(p, views, input.shape)?;
-                    pairs.push(((first, second), sums));
-                }
-            }
-            Ok(())
-        })?;
-        Ok(Self { routine, input, pairs })
-    }
-
-    /// The difference of each pair `(i, j)`, `i < j`, of the denoisers at noise level `sigma`, for
-    /// each member.
-    pub async fn measure(
-        &self,
-        loaded: &mut Loaded,
-        sigma: f32,
-    ) -> Result<Vec<((usize, usize), Vec<Estimate>)>> {
-        let members = loaded.program().members();
-        let dim = self.input.shape[1] as f64;
-        loaded.upload(self.input.sigma, &[sigma])?;
-        loaded.run_breathing(self.routine, 1).await?;
-        let mut out = Vec::new();
-        for (pair, sums) in &self.pairs {
-            let sums: Vec<f32> = loaded.read(*sums).await?;
-            let differences = Comparison::rows(&sums).map(|c| c.distance / dim.sqrt());
-            out.push((*pair, per_member(differences, members)));
-        }
-        Ok(out)
-    }
-}
-
 /// How linear a denoiser is at one noise level, for one member.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Linearity {
-    /// Cosine between `D(αx₁ + βx₂)` and `αD(x₁) + βD(x₂)`: Figure 1.
+    /// `|cos|` between `D(αx₁ + βx₂)` and `αD(x₁) + βD(x₂)`: Figure 1. The absolute value is the
+    /// paper's; its published code leaves the sign, which matters for a network that memorizes.
     pub cosine: Estimate,
     /// `‖difference‖ / ‖D(αx₁ + βx₂)‖`.
     pub nmse: Estimate,
@@ -408,9 +355,9 @@ impl LinearityProbe {
         let estimates = |sums: &[f32], of: fn(&Comparison) -> f64| {
             per_member(Comparison::rows(sums).map(|c| of(&c)), members)
         };
-        let cosine = estimates(&plain, Comparison::cosine);
+        let cosine = estimates(&plain, Comparison::alignment);
         let nmse = estimates(&plain, Comparison::nmse);
-        let corrected_cosine = estimates(&corrected, Comparison::cosine);
+        let corrected_cosine = estimates(&corrected, Comparison::alignment);
         let corrected_nmse = estimates(&corrected, Comparison::nmse);
         Ok((0..members)
             .map(|m| Linearity {
@@ -448,10 +395,25 @@ mod tests {
         let rows: Vec<_> =
             Comparison::rows(&[4.0, 1.0, 2.0, 1.0, f32::NAN, 1.0, 1.0, 1.0]).collect();
         assert_eq!((rows[0].cosine(), rows[0].nmse()), (1.0, 0.5));
+        assert!(rows[1].alignment().is_nan());
         assert!(Closeness::of(&rows, &rows).gl.mean.is_nan());
         // The norms are numbers and the product is not.
         let [norm_a, norm_b, dot, distance] = [1.0, 0.0, f64::NAN, f64::NAN];
         assert!(Comparison { norm_a, norm_b, dot, distance }.cosine().is_nan());
+    }
+
+    #[test]
+    fn alignment_ignores_which_way_two_images_point() {
+        let against = Comparison::rows(&[4.0, 1.0, -1.0, 7.0]).next().unwrap();
+        assert_eq!((against.cosine(), against.alignment()), (-0.5, 0.5));
+    }
+
+    /// A black sample is no copy of an image that is not.
+    #[test]
+    fn what_vanishes_is_near_to_what_vanishes_only() {
+        let black = Comparison::rows(&[0.0, 4.0, 0.0, 4.0]).next().unwrap();
+        assert_eq!((black.cosine(), black.nmse()), (0.0, f64::INFINITY));
+        assert_eq!(Closeness::of(&[black], &[black]).gl.mean, f64::INFINITY);
     }
 
     #[test]

@@ -26,13 +26,14 @@ impl Schedule {
                 "Choose 1 to 1000 steps",
             ));
         }
-        let sensible = low > 0.0 && low < high && high.is_finite() && rho > 0.0 && rho.is_finite();
-        if !sensible {
+        if !(low < high && rho > 0.0 && rho.is_finite()) {
             return Err(Error::bad_input(
                 "These noise levels make no schedule",
                 "Choose 0 < σ_min < σ_max and ρ > 0",
             ));
         }
+        check_sigma(low as f32)?;
+        check_sigma(high as f32)?;
         Ok(Self::levels(steps, low, high, rho))
     }
 
@@ -64,6 +65,16 @@ impl Schedule {
     pub fn steps(&self) -> usize {
         self.sigmas.len() - 1
     }
+}
+
+/// Whether a noise level can be worked with in single precision, where its square must be neither 0
+/// nor infinite.
+pub(crate) fn check_sigma(sigma: f32) -> Result<()> {
+    if (1e-6..=1e6).contains(&sigma) {
+        return Ok(());
+    }
+    // Without the number: to print one takes 8 kB of the page's library.
+    Err(Error::bad_input("A noise level is out of range", "Choose σ from 0.000001 to 1000000"))
 }
 
 /// How a step is taken.

@@ -42,16 +42,32 @@ impl Check {
     }
 }
 
-/// Checks `engine`. An error means that it could not even compute.
+/// How many checks there are.
+pub const CHECKS: usize = TRIALS.len() + TRAININGS.len();
+
+/// Makes all [`CHECKS`]. An error means that the engine could not even compute.
 pub async fn self_check(engine: &Engine) -> Result<Vec<Check>> {
-    check(engine, |_| {}).await
+    let mut checks = Vec::new();
+    for index in 0..CHECKS {
+        checks.extend(check(engine, index).await?);
+    }
+    Ok(checks)
+}
+
+/// Makes one check, so that each can be shown when it is done; none beyond the last.
+pub async fn check(engine: &Engine, index: usize) -> Result<Option<Check>> {
+    check_spoilt(engine, index, |_| {}).await
 }
 
 /// The same, but `spoil` goes over everything that the engine gave, so that tests can play a broken
 /// one.
-async fn check(engine: &Engine, spoil: fn(&mut [f32])) -> Result<Vec<Check>> {
-    let mut checks = Vec::new();
-    for Trial { name, about, tolerance, members, record, error } in trials()? {
+async fn check_spoilt(
+    engine: &Engine,
+    index: usize,
+    spoil: fn(&mut [f32]),
+) -> Result<Option<Check>> {
+    if let Some(trial) = TRIALS.get(index) {
+        let Trial { name, about, tolerance, members, record, error } = trial()?;
         let mut program = engine.program(members)?;
         let mut buffers = Vec::new();
         let routine = program.routine("check", |p| {
@@ -66,8 +82,11 @@ async fn check(engine: &Engine, spoil: fn(&mut [f32])) -> Result<Vec<Check>> {
             spoil(&mut values);
             contents.push(values);
         }
-        checks.push(Check::new(name, about, error(&contents), tolerance));
+        return Ok(Some(Check::new(name, about, error(&contents), tolerance)));
     }
+    let Some((name, architecture, dim)) = TRAININGS.get(index - TRIALS.len()) else {
+        return Ok(None);
+    };
     let (about, tolerance) = match engine {
         Engine::Gpu(_) => {
             ("Two steps of training give the weights and gradients of the CPU engine.", 1e-3)
@@ -77,11 +96,8 @@ async fn check(engine: &Engine, spoil: fn(&mut [f32])) -> Result<Vec<Check>> {
             0.0,
         ),
     };
-    for (name, architecture, dim) in [("Training, MLP", MLP, 15), ("Training, U-Net", UNET, 32)] {
-        let error = training(engine, spoil, architecture, dim).await?;
-        checks.push(Check::new(name, about, error, tolerance));
-    }
-    Ok(checks)
+    let error = training(engine, spoil, architecture.clone(), *dim).await?;
+    Ok(Some(Check::new(name, about, error, tolerance)))
 }
 
 const MLP: Architecture = Architecture::Mlp { width: 17, depth: 2 };
@@ -109,19 +125,21 @@ struct Trial {
 type Record = Box<dyn FnOnce(&mut Program) -> Result<Vec<Buffer>>>;
 type Judge = Box<dyn Fn(&[Vec<f32>]) -> f64>;
 
-fn trials() -> Result<[Trial; 9]> {
-    Ok([
-        philox_trial(),
-        matmul_trial(),
-        convolution_trial(),
-        empirical_trial(0.4)?,
-        empirical_trial(QUIET)?,
-        gaussian_trial()?,
-        sampler_trial()?,
-        gradient_trial("Gradients, MLP", &MLP, 15)?,
-        gradient_trial("Gradients, U-Net", &UNET, 32)?,
-    ])
-}
+const TRIALS: [fn() -> Result<Trial>; 9] = [
+    || Ok(philox_trial()),
+    || Ok(matmul_trial()),
+    || Ok(convolution_trial()),
+    || empirical_trial(0.4),
+    || empirical_trial(QUIET),
+    gaussian_trial,
+    sampler_trial,
+    || gradient_trial("Gradients, MLP", &MLP, 15),
+    || gradient_trial("Gradients, U-Net", &UNET, 32),
+];
+
+/// Networks whose training is checked, and the dimensions of their images.
+const TRAININGS: [(&str, Architecture, usize); 2] =
+    [("Training, MLP", MLP, 15), ("Training, U-Net", UNET, 32)];
 
 /// The contents of each buffer must be as expected.
 fn must_equal(expected: Vec<Vec<f64>>) -> Judge {
@@ -516,7 +534,9 @@ mod tests {
             |values| values.fill(f32::NAN),
         ];
         for spoil in wrong {
-            for check in pollster::block_on(check(&Engine::Cpu, spoil)).unwrap() {
+            for index in 0..CHECKS {
+                let check = pollster::block_on(check_spoilt(&Engine::Cpu, index, spoil));
+                let check = check.unwrap().unwrap();
                 assert!(!check.holds, "{check:?}");
             }
         }

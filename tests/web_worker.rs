@@ -24,6 +24,7 @@ mod gpu {
     common::tests_of!(distillation, browser, common::gpu().await);
     common::tests_of!(self_check, browser, common::gpu().await);
     common::tests_of!(stages, browser, common::gpu().await);
+    common::tests_of!(conv_stages, browser, common::gpu().await);
     common::tests_of!(experiments, browser, common::gpu().await);
     common::tests_of!(training, browser, common::gpu().await);
     common::tests_of!(training_stages, browser, common::gpu().await);

@@ -1,9 +1,13 @@
 import { readFileSync } from "node:fs";
 import { defineConfig } from "vite";
 
+/** A formula, and what follows it without a space that a line may end at. */
+const FORMULA = /<math\b(?:(?!<\/math)[^])*<\/math\s*>(?:&nbsp;|[^\s<&])+/g;
+
 /**
  * Puts `sections/x.html` where index.html says `<!-- include sections/x.html -->`, so that each part of the article is
- * a file of its own and the reader still gets one page.
+ * a file of its own and the reader still gets one page. Keeps formulas together with what follows: browsers break lines
+ * behind any of them, even before a comma.
  * @returns {import("vite").Plugin}
  */
 const include = () => ({
@@ -11,7 +15,9 @@ const include = () => ({
   transformIndexHtml: {
     order: "pre",
     handler: (html) =>
-      html.replace(/<!-- include (\S+) -->/g, (_, file) => readFileSync(new URL(file, import.meta.url), "utf8")),
+      html
+        .replace(/<!-- include (\S+) -->/g, (_, file) => readFileSync(new URL(file, import.meta.url), "utf8"))
+        .replace(FORMULA, '<span class="unbroken">$&</span>'),
   },
 });
 
@@ -23,6 +29,8 @@ export default defineConfig({
     outDir: "../dist",
     emptyOutDir: true,
     target: "es2022",
+    // Inlined files would be data: addresses, which the page's policy does not know.
+    assetsInlineLimit: 0,
   },
   // The engines run in module workers. Their libraries are called the same, and told apart by their folders.
   worker: {

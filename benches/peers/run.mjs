@@ -18,7 +18,7 @@ const require = createRequire(new URL("../../www/package.json", import.meta.url)
 const { build, preview } = await import(pathToFileURL(require.resolve("vite")));
 const { chromium } = require("playwright-core");
 
-/** Times that everybody takes turns; the best time counts, because the machine may be busy. */
+/** Times that everybody takes turns. The best turn counts beside others; ratios within a turn, and rates over a time, are medians. */
 const ROUNDS = 6;
 /** About as long is a turn, in seconds. */
 const TURN = 0.5;
@@ -68,18 +68,18 @@ try {
     pools[size] ??= Object.values(await ask("data", { action: "pool", size }));
   }
 
-  /** Steps per second of each of `contestants`, by id: in turns, and the best counts. */
-  const race = async (contestants) => {
+  /** Seconds that a step of each of `contestants` takes, by id: in turns of about `turn` seconds, and the best counts. */
+  const race = async (contestants, turn = TURN) => {
     const entered = [];
     for (const { id, ...options } of contestants) {
-      const entry = { id, seconds: Infinity };
+      const entry = { id, seconds: Infinity, turns: [] };
       try {
         const pool = pools[PRESETS[options.preset].size];
         const { parameters } = await ask(id, { action: "start", members: 1, pool, ...options });
         assert.equal(parameters, parameterCount(PRESETS[options.preset]), "another network");
         await ask(id, { action: "steps", count: 2 });
         const { seconds } = await ask(id, { action: "steps", count: 4 });
-        entry.count = Math.max(1, Math.round((TURN * 4) / seconds));
+        entry.count = Math.max(1, Math.round((turn * 4) / seconds));
       } catch (error) {
         entry.error = sentence(error);
       }
@@ -89,9 +89,10 @@ try {
       for (const entry of entered.filter(({ error }) => !error)) {
         try {
           const { seconds, loss } = await ask(entry.id, { action: "steps", count: entry.count });
+          entry.turns.push(seconds / entry.count);
           entry.seconds = Math.min(entry.seconds, seconds / entry.count);
           entry.loss = loss;
-          entry.count = Math.max(1, Math.round(TURN / entry.seconds));
+          entry.count = Math.max(1, Math.round(turn / entry.seconds));
         } catch (error) {
           entry.error = sentence(error);
         }
@@ -121,9 +122,11 @@ try {
       const contestants = [1, MEMBERS].map((members) => (
         { id: `${members}`, who: "ours", engine, preset, members }
       ));
-      const [one, all] = await race(contestants);
+      // Long turns: in WebAssembly members train one after the other, and begin with cold caches.
+      const [one, all] = await race(contestants, 4 * TURN);
       const error = one.error ?? all.error;
-      const cost = error ? "—" : `${(all.seconds / one.seconds).toFixed(1)} ×`;
+      // Turn by turn: what the machine does besides then slows both.
+      const cost = error ? "—" : `${median(all.turns.map((turn, i) => turn / one.turns[i])).toFixed(2)} ×`;
       console.log(line([ENGINES[engine], preset, "costs", cost, "", error]));
     }
   }
@@ -144,14 +147,18 @@ try {
     const cores = await page.evaluate(() => navigator.hardwareConcurrency);
     console.log(`\nAll ${cores} workers at once, steps/s in sum`);
     for (const preset of chosen(PRESETS)) {
-      const rate = await together(preset, cores);
-      console.log(line(["WebAssembly", preset, "", rate.toFixed(1)]));
-      if (preset === "quick") await sweep(rate);
+      const rates = await together(preset, cores);
+      console.log(line(["WebAssembly", preset, "", median(rates).toFixed(1)]));
+      if (preset === "quick") {
+        const swept = await sweep();
+        // Both before and after: a sweep takes long enough for the machine to get other work.
+        swept.tell(median([...rates, ...(await together(preset, cores))]));
+      }
     }
   }
 
-  /** Train the page's Figure 1 from click to finished curves, beside the time that the steps alone take at `rate`. */
-  async function sweep(rate) {
+  /** Train the page's Figure 1 from click to finished curves. */
+  async function sweep() {
     const site = await browser.newPage();
     await site.goto(`${SITE_URL}?engine=cpu`);
     const figure = site.locator("#transition");
@@ -163,21 +170,28 @@ try {
     const panel = figure.locator(".run-panel");
     await figure.locator('.run-panel:is([data-state="done"], [data-state="failed"])').waitFor({ timeout: 3_600_000 });
     const seconds = (performance.now() - start) / 1000;
+    const state = await panel.getAttribute("data-state");
     const { config } = await (await fetch(`${SITE_URL}runs/transition-quick-faces.json`)).json();
-    // The page trains one network of each size; those recorded are of several seeds.
-    const alone = (config.sizes.length * config.train.steps) / rate;
-    console.log(`\nThe page's quick sweep of Figure 1, from click to curves (${await panel.getAttribute("data-state")})`);
-    console.log(`${seconds.toFixed(1)} s, ${(seconds / alone).toFixed(2)} × the ${alone.toFixed(1)} s of its steps at this rate`);
+    const rows = [];
     for (const part of ["gl", "memorized", "linearity"]) {
       const chart = figure.locator(`[data-part="${part}"]`);
-      const cells = (row) => row.locator("th, td").allInnerTexts();
       await chart.locator("summary").click();
-      for (const row of await chart.locator("tr").all()) console.log((await cells(row)).join("\t"));
+      for (const row of await chart.locator("tr").all()) rows.push(await row.locator("th, td").allInnerTexts());
     }
     await site.close();
+    return {
+      /** Beside the time that the steps alone take at `rate`. */
+      tell(rate) {
+        // The page trains one network of each size; those recorded are of several seeds.
+        const alone = (config.sizes.length * config.train.steps) / rate;
+        console.log(`\nThe page's quick sweep of Figure 1, from click to curves (${state})`);
+        console.log(`${seconds.toFixed(1)} s, ${(seconds / alone).toFixed(2)} × the ${alone.toFixed(1)} s of its steps at ${rate.toFixed(0)} steps/s`);
+        for (const cells of rows) console.log(cells.join("\t"));
+      },
+    };
   }
 
-  /** Steps per second of `count` workers that train `preset` at the same time, in sum. */
+  /** Steps per second of `count` workers that train `preset` at the same time, in sum, for each of several turns. */
   async function together(preset, count) {
     const ids = Array.from({ length: count }, (_, i) => `worker ${i}`);
     const pool = [];
@@ -186,18 +200,25 @@ try {
     }
     const { seconds } = await ask(ids[0], { action: "steps", count: 4 });
     const steps = Math.max(1, Math.round((TURN * 4) / seconds));
-    let best = 0;
+    const rates = [];
     for (let round = 0; round < ROUNDS; round++) {
       const turns = ids.map((id) => ask(id, { action: "steps", count: steps }));
       const slowest = Math.max(...(await Promise.all(turns)).map(({ seconds }) => seconds));
-      best = Math.max(best, (count * steps) / slowest);
+      rates.push((count * steps) / slowest);
     }
     await Promise.all(ids.map(stop));
-    return best;
+    return rates;
   }
 } finally {
   await browser.close();
   await server.close();
+}
+
+/** @param {number[]} values */
+function median(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return (sorted[Math.floor(middle - 0.5)] + sorted[Math.ceil(middle - 0.5)]) / 2;
 }
 
 /** An error of the page, without the tool that brought it and where it came from. */

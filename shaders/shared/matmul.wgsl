@@ -36,7 +36,8 @@ fn finish(row: u32, col: u32, member: u32, sum: Value) {
     value += bias[(base(2u, member) + col) / WIDE];
 #end
 #if SILU == 1
-    value /= 1.0 + exp(-value);
+    // Not further, or the exponential overflows.
+    value /= 1.0 + exp(min(-value, Value(80.0)));
 #end
     if row < p.m && col < p.n {
         c[at] = value;

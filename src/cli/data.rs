@@ -58,7 +58,7 @@ impl Source {
 
     /// The set, shuffled and split.
     pub(super) fn split(&self, set: &Dataset) -> Result<Split> {
-        set.split(self.seed, HELD_OUT.min(set.len() / 4))
+        set.split(self.seed, set.hold_out(4, HELD_OUT))
     }
 }
 

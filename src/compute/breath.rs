@@ -1,7 +1,8 @@
 //! Long work on a thread that others wait for: in a page it lets them in now and then.
 //!
 //! A page's worker hears of a wish to stop only between two tasks. So what may take long pauses for
-//! a task whenever it has held the thread for [`HOLD`]. Natively, another thread tells it (see
+//! a task whenever it has held the thread for [`HOLD`] (an ensemble in training: for longer, see
+//! `train::session`). Natively, another thread tells it (see
 //! [`Control`](super::Control)), and there is nothing to wait for.
 
 use crate::error::Result;

@@ -1,10 +1,11 @@
 //! The CPU engine: one thread per member runs the whole routine.
 //!
 //! A member's weights and activations fit the cache, nothing is locked, and no barrier stands
-//! between stages: members never meet. Where members are fewer than cores, a large matrix multiply
-//! uses several cores; its bits are the same.
+//! between stages: members never meet. Where members are fewer than cores, the large stages of one use
+//! several; their bits are the same.
 
 use super::control::Control;
+use super::memory::Memory;
 use super::program::{Access, Buffer, MAX_BINDINGS, Program, Routine, Scope, Stage};
 use crate::error::{Error, Result};
 use crate::kernels::{Call, Slot};
@@ -15,16 +16,16 @@ pub struct CpuProgram {
     program: Program,
     control: Control,
     /// By buffer id; empty where the buffer belongs to members.
-    shared: Vec<Vec<f32>>,
+    shared: Vec<Memory>,
     /// By member, then by buffer id; empty where the buffer is shared.
-    members: Vec<Vec<Vec<f32>>>,
+    members: Vec<Vec<Memory>>,
 }
 
 impl CpuProgram {
     pub(crate) fn new(program: Program, control: Control) -> Self {
-        let allocate = |scope: Scope| -> Vec<Vec<f32>> {
+        let allocate = |scope: Scope| -> Vec<Memory> {
             let len = |buffer: Buffer| if buffer.scope() == scope { buffer.len() } else { 0 };
-            program.buffers().iter().map(|info| vec![0.0; len(info.buffer)]).collect()
+            program.buffers().iter().map(|info| Memory::zeros(len(info.buffer))).collect()
         };
         let shared = allocate(Scope::Shared);
         let members = (0..program.members()).map(|_| allocate(Scope::Member)).collect();
@@ -39,7 +40,7 @@ impl CpuProgram {
         &self.control
     }
 
-    fn copies(&self, buffer: Buffer) -> impl Iterator<Item = &Vec<f32>> {
+    fn copies(&self, buffer: Buffer) -> impl Iterator<Item = &Memory> {
         let shared = self.shared.get(buffer.id).filter(|_| buffer.scope() == Scope::Shared);
         let members = self.members.iter().filter_map(move |member| member.get(buffer.id));
         let members = members.filter(move |_| buffer.scope() == Scope::Member);
@@ -64,7 +65,7 @@ impl CpuProgram {
     }
 
     pub(crate) fn read(&self, buffer: Buffer) -> Result<Vec<u32>> {
-        let words = self.copies(buffer).flat_map(|copy| bytemuck::cast_slice(copy));
+        let words = self.copies(buffer).flat_map(|copy| bytemuck::cast_slice::<f32, u32>(copy));
         let words: Vec<u32> = words.copied().collect();
         if words.is_empty() {
             return Err(Error::bad_input("No such buffer in this program", ""));
@@ -91,7 +92,7 @@ impl CpuProgram {
         let threads = rayon::current_num_threads().div_ceil(members.len());
         #[cfg(target_arch = "wasm32")]
         let threads = 1;
-        let run = |member: &mut Vec<Vec<f32>>| {
+        let run = |member: &mut Vec<Memory>| {
             let stages = (0..times).flat_map(|_| program.stages(routine));
             for stage in stages.take_while(|_| go_on()) {
                 run_stage(stage, shared, member, threads);
@@ -121,9 +122,9 @@ impl CpuProgram {
     }
 }
 
-fn run_stage(stage: &Stage, shared: &[Vec<f32>], member: &mut [Vec<f32>], threads: usize) {
+fn run_stage(stage: &Stage, shared: &[Memory], member: &mut [Memory], threads: usize) {
     // Written buffers leave the member while the stage runs, so that the rest can be read.
-    let mut written: [Vec<f32>; MAX_BINDINGS] = Default::default();
+    let mut written: [Memory; MAX_BINDINGS] = Default::default();
     let access = stage.kernel.bindings.iter().map(|(_, access)| *access);
     for ((binding, access), taken) in stage.bindings.iter().zip(access).zip(&mut written) {
         if access == Access::Write {

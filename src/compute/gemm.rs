@@ -8,6 +8,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
+use super::memory::Memory;
 use super::simd::{self, Vectorized, load, mul_add, store};
 
 /// Rows of a register tile; its columns are two vectors. Eight sums keep both multipliers of a
@@ -20,12 +21,16 @@ const DEPTH: usize = 256;
 /// Rows of `A` that are packed at a time: 256 KiB, half of a second-level cache.
 const BLOCK: usize = 256;
 
+/// Columns of `B` that are packed at a time: whole cache lines, and few enough for the panels to
+/// stay in the cache.
+const COLUMNS: usize = 64;
+
 /// Rows of zeros for panels that reach over the rim.
 static ZEROS: [f32; DEPTH] = [0.0; DEPTH];
 
 thread_local! {
     /// Room for the panels, kept from call to call.
-    static PANELS: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+    static PANELS: RefCell<Memory> = const { RefCell::new(Memory::EMPTY) };
 }
 
 /// An operand: the rows of `A`, or the columns of `B`, each `k` deep.
@@ -47,26 +52,56 @@ impl<'a> Operand<'a> {
         Self { data, stride: count, deep: false }
     }
 
-    /// Copies `R` rows from `rows.start` on to a panel; those past the end of `rows` become zeros.
+    /// Copies `rows` to panels of `R` each, one after the other; zeros fill up the last one.
     #[inline(always)]
-    fn pack<const R: usize>(self, rows: Range<usize>, depth: Range<usize>, panel: &mut [[f32; R]]) {
-        let Self { data, stride, deep } = self;
-        let count = R.min(rows.len());
-        if !deep {
-            let from = &data[depth.start * stride + rows.start..];
-            for (row, packed) in from.chunks(stride).zip(panel) {
-                *packed = load(&row[..count]);
+    fn pack<const R: usize>(
+        self,
+        rows: Range<usize>,
+        depth: Range<usize>,
+        panels: &mut [[f32; R]],
+    ) {
+        if self.deep {
+            for (rows, panel) in blocks(rows, R).zip(panels.chunks_exact_mut(depth.len())) {
+                self.pack_deep(rows, depth.clone(), panel);
             }
-            return;
+        } else {
+            self.pack_flat(rows, depth, panels);
         }
-        // Four by four, a transposition is a few shuffles of registers.
+    }
+
+    /// Along memory, and so through all panels for each depth.
+    #[inline(always)]
+    fn pack_flat<const R: usize>(
+        self,
+        rows: Range<usize>,
+        depth: Range<usize>,
+        panels: &mut [[f32; R]],
+    ) {
+        for (p, from) in
+            self.data.chunks(self.stride).skip(depth.start).take(depth.len()).enumerate()
+        {
+            let packed = panels[p..].iter_mut().step_by(depth.len());
+            for (values, packed) in from[rows.clone()].chunks(R).zip(packed) {
+                *packed = load(values);
+            }
+        }
+    }
+
+    /// Four by four: such a transposition is a few shuffles of registers.
+    #[inline(always)]
+    fn pack_deep<const R: usize>(
+        self,
+        rows: Range<usize>,
+        depth: Range<usize>,
+        panel: &mut [[f32; R]],
+    ) {
         for first in (0..R).step_by(4) {
-            let row = |i: usize| match first + i < count {
-                true => &data[(rows.start + first + i) * stride..][depth.clone()],
+            let row = |i: usize| match first + i < rows.len() {
+                true => &self.data[(rows.start + first + i) * self.stride..][depth.clone()],
                 false => &ZEROS[..depth.len()],
             };
             let from: [_; 4] = [row(0), row(1), row(2), row(3)].map(|row| row.as_chunks::<4>());
-            let (blocks, rest) = panel[..depth.len()].as_chunks_mut::<4>();
+            let (blocks, rest) = panel.as_chunks_mut::<4>();
             for (b, block) in blocks.iter_mut().enumerate() {
                 let square = from.map(|(chunks, _)| chunks[b]);
                 for (p, packed) in block.iter_mut().enumerate() {
@@ -106,44 +141,47 @@ struct Gemm<'a> {
     b: Operand<'a>,
     accumulate: bool,
     c: &'a mut [f32],
-    panels: &'a mut Vec<f32>,
+    panels: &'a mut Memory,
 }
 
 impl Vectorized for Gemm<'_> {
     #[inline(always)]
     fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(self) {
         let Self { rows, n, k, a, b, accumulate, c, panels } = self;
-        let room_for_a = rows.len().min(BLOCK).next_multiple_of(ROWS) * k.min(DEPTH);
-        let room = room_for_a + PAIR * k.min(DEPTH);
+        let deepest = k.min(DEPTH);
+        // Those of `B` begin at a cache line, too.
+        let room_for_a =
+            (rows.len().min(BLOCK).next_multiple_of(ROWS) * deepest).next_multiple_of(16);
+        let room = room_for_a + n.min(COLUMNS).next_multiple_of(PAIR) * deepest;
         if panels.len() < room {
-            panels.resize(room, 0.0);
+            *panels = Memory::zeros(room);
         }
-        let (a_panels, b_panel) = panels.split_at_mut(room_for_a);
+        let (a_panels, b_panels) = panels.split_at_mut(room_for_a);
         let (a_panels, _) = a_panels.as_chunks_mut::<ROWS>();
-        let (b_panel, _) = b_panel.as_chunks_mut::<PAIR>();
+        let (b_panels, _) = b_panels.as_chunks_mut::<PAIR>();
         for depth in blocks(0..k, DEPTH) {
             let accumulate = accumulate || depth.start > 0;
             for block in blocks(rows.clone(), BLOCK) {
-                let tiles = || blocks(block.clone(), ROWS);
-                for (tile, panel) in tiles().zip(a_panels.chunks_exact_mut(depth.len())) {
-                    a.pack(tile, depth.clone(), panel);
-                }
+                a.pack(block.clone(), depth.clone(), a_panels);
                 let c = &mut c[(block.start - rows.start) * n..];
-                for cols in blocks(0..n, PAIR) {
-                    let b_panel = &mut b_panel[..depth.len()];
-                    b.pack(cols.clone(), depth.clone(), b_panel);
-                    for (tile, panel) in tiles().zip(a_panels.chunks_exact(depth.len())) {
-                        let sums = multiply::<PAIR, FMA>(panel, b_panel);
-                        let c = &mut c[(tile.start - block.start) * n + cols.start..];
-                        for (i, sums) in sums.iter().enumerate().take(tile.len()) {
-                            let row = &mut c[i * n..][..cols.len()];
-                            if accumulate {
-                                let mut sums = *sums;
-                                let old = load::<PAIR>(row);
-                                sums.iter_mut().zip(old).for_each(|(sum, old)| *sum += old);
-                                store(row, &sums);
-                            } else {
-                                store(row, sums);
+                for columns in blocks(0..n, COLUMNS) {
+                    b.pack(columns.clone(), depth.clone(), b_panels);
+                    let b_panels = b_panels.chunks_exact(depth.len());
+                    for (columns, b_panel) in blocks(columns, PAIR).zip(b_panels) {
+                        let a_panels = a_panels.chunks_exact(depth.len());
+                        for (tile, a_panel) in blocks(block.clone(), ROWS).zip(a_panels) {
+                            let sums = multiply::<PAIR, FMA>(a_panel, b_panel);
+                            let c = &mut c[(tile.start - block.start) * n + columns.start..];
+                            for (i, sums) in sums.iter().enumerate().take(tile.len()) {
+                                let row = &mut c[i * n..][..columns.len()];
+                                if accumulate {
+                                    let mut sums = *sums;
+                                    let old = load::<PAIR>(row);
+                                    sums.iter_mut().zip(old).for_each(|(sum, old)| *sum += old);
+                                    store(row, &sums);
+                                } else {
+                                    store(row, sums);
+                                }
                             }
                         }
                     }
@@ -186,7 +224,9 @@ mod tests {
     #[test]
     fn products_are_right_and_rows_do_not_depend_on_their_block() {
         let value = |i: usize| ((i * 7919 + 13) % 1009) as f32 / 504.5 - 1.0;
-        for [m, n, k] in [[1, 1, 1], [5, 3, 2], [4, 16, 256], [7, 33, 259], [261, 17, 514]] {
+        let shapes =
+            [[1, 1, 1], [5, 3, 2], [4, 16, 256], [7, 83, 259], [5, 128, 3], [261, 17, 514]];
+        for [m, n, k] in shapes {
             let a: Vec<f32> = (0..m * k).map(value).collect();
             let b: Vec<f32> = (0..k * n).map(|i| value(3 * i + 1)).collect();
             for (deep_a, deep_b) in [(true, false), (true, true), (false, false)] {

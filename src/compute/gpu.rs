@@ -39,6 +39,12 @@ struct Pipeline {
     pipeline: wgpu::ComputePipeline,
 }
 
+impl Pipeline {
+    fn is_of(&self, stage: &Stage) -> bool {
+        self.kernel == stage.kernel.name && self.constants == stage.constants
+    }
+}
+
 impl Gpu {
     /// Opens the fastest adapter that there is.
     pub async fn open() -> Result<Self> {
@@ -124,13 +130,17 @@ impl Gpu {
     #[must_use]
     pub fn profile(&self) -> Profile {
         let limits = self.device.limits();
+        let in_software = self.tile == Tile::SOFTWARE;
         Profile {
             max_buffer_bytes: limits.max_buffer_size.min(limits.max_storage_buffer_binding_size),
             max_workgroups: limits.max_compute_workgroups_per_dimension,
             tile: self.tile,
             // In software a thread that waits is a stack that is put aside: one vector of threads
             // has to do.
-            row_threads: if self.tile == Tile::SOFTWARE { 4 } else { 64 },
+            row_threads: if in_software { 4 } else { 64 },
+            // Two are enough to keep its threads busy. All at once, eight of the larger networks
+            // cost 8.5 times as much as one: no weights would be in the cache when they are needed.
+            members_at_once: if in_software { 2 } else { usize::MAX },
             ..Profile::default()
         }
     }
@@ -149,13 +159,19 @@ impl Gpu {
     fn pipeline(&self, stage: &Stage) -> Pipeline {
         let mut pipelines = self.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
         // There are some dozens: searched faster than hashed.
-        let known = |p: &&Pipeline| p.kernel == stage.kernel.name && p.constants == stage.constants;
-        if let Some(known) = pipelines.iter().find(known) {
+        if let Some(known) = pipelines.iter().find(|pipeline| pipeline.is_of(stage)) {
             return known.clone();
         }
         let compiled = self.compile(stage.kernel, &stage.constants);
         pipelines.push(compiled.clone());
         compiled
+    }
+
+    /// Makes the pipelines of `program` anew when they are next asked for: one of them is invalid.
+    fn forget_pipelines(&self, program: &Program) {
+        let mut pipelines = self.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
+        let stages = || program.routines().flat_map(|(_, stages)| stages);
+        pipelines.retain(|pipeline| !stages().any(|stage| pipeline.is_of(stage)));
     }
 
     fn compile(&self, kernel: &'static Kernel, constants: &[(&'static str, u32)]) -> Pipeline {
@@ -246,6 +262,7 @@ impl GpuProgram {
         gpu.faults.check()?;
         let validation = gpu.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let memory = gpu.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let internal = gpu.device.push_error_scope(wgpu::ErrorFilter::Internal);
         let buffers = program.buffers().iter().map(|info| {
             gpu.device.create_buffer(&wgpu::BufferDescriptor {
                 label: Some(&info.name),
@@ -265,8 +282,17 @@ impl GpuProgram {
         let routines =
             program.routines().map(|(name, stages)| routine(gpu, &program, &buffers, name, stages));
         let routines = routines.collect();
-        let errors = [memory.pop().await, validation.pop().await];
-        let result = errors.iter().flatten().next().map_or(Ok(()), |error| Err(gpu_error(error)));
+        // All are popped before any is waited for: others may push theirs meanwhile.
+        let popped = [internal.pop(), memory.pop(), validation.pop()];
+        let mut result = Ok(());
+        for error in popped {
+            if let Some(error) = error.await {
+                result = result.and(Err(gpu_error(&error)));
+            }
+        }
+        if result.is_err() {
+            gpu.forget_pipelines(&program);
+        }
         gpu.faults.explain(&gpu.device, result).await?;
         Ok(Self {
             gpu: gpu.clone(),
@@ -313,7 +339,8 @@ impl GpuProgram {
         let mut left = times;
         while left > 0 {
             let now = left.min(per_submit);
-            self.submit(stages, now);
+            // Several only if one time alone is too long, and then it is one time.
+            stages.chunks(DISPATCHES_PER_SUBMIT).for_each(|some| self.submit(some, now));
             left -= now;
         }
         Ok(())
@@ -389,7 +416,8 @@ fn copies(program: &Program, buffer: Buffer) -> usize {
     if buffer.scope() == Scope::Member { program.members() } else { 1 }
 }
 
-/// Bind groups for the stages of a routine, their uniforms side by side in one buffer.
+/// Bind groups for the stages of a routine, their uniforms side by side in one buffer. Where not all
+/// members are dispatched at once, those of one dispatch do the whole routine, and then the next.
 fn routine(
     gpu: &Gpu,
     program: &Program,
@@ -397,14 +425,18 @@ fn routine(
     name: &str,
     stages: &[Stage],
 ) -> Vec<Dispatch> {
+    let (members, at_once) = (program.members(), program.profile().members_at_once.max(1));
+    let groups = (0..members).step_by(at_once);
+    let plan: Vec<(usize, &Stage)> =
+        groups.flat_map(|first| stages.iter().map(move |stage| (first, stage))).collect();
     let slot = UNIFORM_ALIGN / 4;
-    let mut words = vec![0_u32; 2 * slot * stages.len().max(1)];
-    for (stage, words) in stages.iter().zip(words.chunks_exact_mut(2 * slot)) {
+    let mut words = vec![0_u32; 2 * slot * plan.len().max(1)];
+    for ((first, stage), words) in plan.iter().zip(words.chunks_exact_mut(2 * slot)) {
         for (i, binding) in stage.bindings.iter().enumerate() {
             let buffer = binding.view.buffer;
-            words[i] = binding.view.offset as u32;
-            words[MAX_BINDINGS + i] =
-                if buffer.scope() == Scope::Member { buffer.len() as u32 } else { 0 };
+            let stride = if buffer.scope() == Scope::Member { buffer.len() } else { 0 };
+            words[i] = (binding.view.offset + first * stride) as u32;
+            words[MAX_BINDINGS + i] = stride as u32;
         }
         words[slot..slot + MAX_PARAMS].copy_from_slice(&stage.params);
     }
@@ -415,7 +447,7 @@ fn routine(
         mapped_at_creation: false,
     });
     gpu.queue.write_buffer(&uniforms, 0, bytemuck::cast_slice(&words));
-    let dispatch = |(index, stage): (usize, &Stage)| {
+    let dispatch = |(index, &(first, stage)): (usize, &(usize, &Stage))| {
         let Pipeline { layout, pipeline, .. } = gpu.pipeline(stage);
         let uniform = |half: usize| {
             wgpu::BindingResource::Buffer(wgpu::BufferBinding {
@@ -438,7 +470,8 @@ fn routine(
             entries: &entries,
         });
         let [x, y] = stage.workgroups;
-        Dispatch { pipeline, bind_group, workgroups: [x, y, program.members() as u32] }
+        let z = at_once.min(members - first) as u32;
+        Dispatch { pipeline, bind_group, workgroups: [x, y, z] }
     };
-    stages.iter().enumerate().map(dispatch).collect()
+    plan.iter().enumerate().map(dispatch).collect()
 }

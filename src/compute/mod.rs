@@ -6,6 +6,7 @@ mod cpu;
 mod faults;
 pub(crate) mod gemm;
 mod gpu;
+mod memory;
 mod program;
 mod readback;
 pub(crate) mod simd;
@@ -75,15 +76,14 @@ impl Engine {
     }
 
     /// Makes everything that running will need: buffers, pipelines, bind groups.
-    pub async fn load(&self, program: Program) -> Result<Loaded> {
+    pub async fn load(&self, mut program: Program) -> Result<Loaded> {
         let control = Control::current().unwrap_or_default();
         control.check()?;
+        let contents = program.take_contents();
         let mut loaded = match self {
             Self::Cpu => Loaded::Cpu(CpuProgram::new(program, control)),
             Self::Gpu(gpu) => Loaded::Gpu(Box::pin(GpuProgram::new(gpu, program, control)).await?),
         };
-        let initial = |info: &BufferInfo| info.initial.clone().map(|data| (info.buffer, data));
-        let contents: Vec<_> = loaded.program().buffers().iter().filter_map(initial).collect();
         for (buffer, data) in contents {
             loaded.upload(buffer, &data)?;
         }

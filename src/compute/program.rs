@@ -45,7 +45,7 @@ pub enum Scope {
 /// A kernel: the part of a stage that is the same wherever it is recorded.
 ///
 /// Its WGSL declares `views` and `p` as uniforms 0 and 1 and its storage buffers from binding 2 on,
-/// in the order of `bindings`; `tests/shaders_validate.rs` holds it to that.
+/// in the order of `bindings`; `tests/native/shaders_validate.rs` holds it to that.
 #[derive(Debug)]
 pub struct Kernel {
     /// The name, also of `shaders/<name>.wgsl`, `src/kernels/<name>.rs` and the pipeline.
@@ -187,6 +187,8 @@ pub struct Profile {
     pub parts: u32,
     /// Threads that share a row, and wait for each other to add it up.
     pub row_threads: u32,
+    /// Members of one dispatch: all of them, unless their weights are to stay in a cache.
+    pub members_at_once: usize,
 }
 
 impl Default for Profile {
@@ -199,6 +201,7 @@ impl Default for Profile {
             tile: Tile::default(),
             parts: 16,
             row_threads: 64,
+            members_at_once: usize::MAX,
         }
     }
 }
@@ -316,13 +319,22 @@ impl Program {
     /// A shared buffer that holds `data`. The same allocation gives the same buffer, however often
     /// it is asked for.
     pub fn constant(&mut self, name: impl Into<String>, data: &Arc<[f32]>) -> Result<Buffer> {
-        let same = |info: &&BufferInfo| info.initial.as_ref().is_some_and(|d| Arc::ptr_eq(d, data));
+        let same = |info: &&BufferInfo| {
+            let initial = info.initial.as_ref().filter(|_| info.buffer.scope() == Scope::Shared);
+            initial.is_some_and(|known| Arc::ptr_eq(known, data))
+        };
         if let Some(info) = self.buffers.iter().find(same) {
             return Ok(info.buffer);
         }
         let buffer = self.add(name.into(), data.len(), Scope::Shared)?;
         self.buffers[buffer.id].initial = Some(Arc::clone(data));
         Ok(buffer)
+    }
+
+    /// What buffers begin with. Once it is on its engine, the program need not hold it any longer.
+    pub(super) fn take_contents(&mut self) -> Vec<(Buffer, Arc<[f32]>)> {
+        let contents = |info: &mut BufferInfo| Some((info.buffer, info.initial.take()?));
+        self.buffers.iter_mut().filter_map(contents).collect()
     }
 
     /// Records a routine: the stages that `record` appends.

@@ -17,7 +17,9 @@ pub(super) fn expand(source: &str, constants: &[(&str, u32)]) -> String {
 fn expand_lines(mut lines: &[&str], constants: &[(&str, u32)], out: &mut String) {
     let value = |name: &str| {
         let constant = constants.iter().find(|(known, _)| *known == name);
-        constant.map_or_else(|| name.parse().unwrap_or(0), |(_, value)| *value)
+        let value = constant.map(|(_, value)| *value).or_else(|| name.parse().ok());
+        debug_assert!(value.is_some(), "no constant is called {name}");
+        value.unwrap_or(0)
     };
     while let Some((line, rest)) = lines.split_first() {
         let words: Vec<&str> = line.split_whitespace().collect();

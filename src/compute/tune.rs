@@ -5,7 +5,7 @@ use std::time::Duration;
 use web_time::Instant;
 
 use super::{Engine, Gpu, Loaded, Routine};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::kernels::matmul::{Layout, Matmul, Tile};
 
 /// Members of the program that is measured: a small ensemble.
@@ -19,6 +19,9 @@ const TUNING: Duration = Duration::from_millis(300);
 
 /// Work that lasts this long is timed well enough.
 const SAMPLE: Duration = Duration::from_millis(20);
+
+/// Every GPU takes longer than [`SAMPLE`] for as many.
+const MOST_RUNS: u32 = 1 << 14;
 
 /// Matrix multiply rates of the engines, in GFLOP/s, where they were measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -87,7 +90,7 @@ fn times(ratio: f64) -> String {
     if tenths < 95 {
         format!("{}.{}×", tenths / 10, tenths % 10)
     } else {
-        format!("{}×", tenths / 10)
+        format!("{}×", (tenths + 5) / 10)
     }
 }
 
@@ -105,9 +108,11 @@ impl Gpu {
             if start.elapsed() > TUNING {
                 break;
             }
-            let rate = rate(&Engine::Gpu(gpu.clone().with_tile(tile))).await?;
-            if rate > best.0 {
-                best = (rate, tile);
+            match rate(&Engine::Gpu(gpu.clone().with_tile(tile))).await {
+                Ok(rate) if rate > best.0 => best = (rate, tile),
+                Err(error) if error.kind == ErrorKind::DeviceLost => return Err(error),
+                // Slower, or more than this driver can compile.
+                _ => {}
             }
         }
         Ok(gpu.with_tile(best.1))
@@ -125,16 +130,21 @@ async fn rate(engine: &Engine) -> Result<f64> {
     let mut loaded = engine.load(program).await?;
     // The first run compiles. To wait for nothing takes time too: up to 100 ms in some browsers.
     time(&mut loaded, routine, 1).await?;
-    let latency = time(&mut loaded, routine, 0).await?;
+    let mut latency: f64 = 0.0;
+    for _ in 0..3 {
+        latency = latency.max(time(&mut loaded, routine, 0).await?);
+    }
+    // Long enough that it hardly matters how much of the wait was for nothing.
+    let enough = (4.0 * latency).max(SAMPLE.as_secs_f64());
     let mut runs = 2;
     loop {
         // Browsers blunt their clocks, so no interval counts as nothing.
         let spent = (time(&mut loaded, routine, runs).await? - latency).max(1e-4);
-        if spent >= SAMPLE.as_secs_f64() || runs >= 1024 {
+        if spent >= enough || runs >= MOST_RUNS {
             let flops = (2 * MEMBERS * m * n * k) as f64 * f64::from(runs);
             return Ok(1e-9 * flops / spent);
         }
-        let factor = 1.2 * SAMPLE.as_secs_f64() / spent;
+        let factor = 1.2 * enough / spent;
         runs = (f64::from(runs) * factor.clamp(2.0, 64.0)) as u32;
     }
 }

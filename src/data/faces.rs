@@ -101,6 +101,9 @@ impl Face {
     }
 
     /// Writes the face into the `size²` values of `image`, several samples to a pixel.
+    // On its own, so that a browser which optimizes a function while it runs can do so from one face
+    // to the next: inlined, all faces would be drawn by the first, slow version of it.
+    #[inline(never)]
     fn draw(&self, size: usize, image: &mut [f32]) {
         // A coarse pixel needs more samples for an edge of the same smoothness.
         let samples = if size < 16 { 3 } else { 2 };

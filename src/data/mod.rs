@@ -148,6 +148,14 @@ impl Dataset {
         &self.images
     }
 
+    /// How many images to hold out: one of so many, no more than `most`, and two if there are enough,
+    /// because linearity is measured on pairs.
+    #[must_use]
+    pub fn hold_out(&self, one_of: usize, most: usize) -> usize {
+        let share = self.len() / one_of.max(1);
+        share.max(2).min(self.len() / 2).min(most)
+    }
+
     /// Shuffles by `seed`, keeps `held_out` images apart and standardizes all of them by what the
     /// rest, the training pool, measures.
     pub fn split(&self, seed: u64, held_out: usize) -> Result<Split> {

@@ -26,15 +26,21 @@ pub struct GaussianFit {
 }
 
 impl GaussianFit {
+    /// Whether images of `dim` numbers are small enough.
+    pub fn check(dim: usize) -> Result<()> {
+        if dim <= MAX_DIM {
+            return Ok(());
+        }
+        let hint = "Choose a smaller image size, or grey instead of colour";
+        Err(Error::limit("Numbers in an image", dim as u64, MAX_DIM as u64, hint))
+    }
+
     /// Mean and covariance over the `N` rows of `images` (divided by `N`), and its eigenvectors.
     ///
     /// With fewer images than dimensions the `N × N` Gram matrix has the same spectrum and is the
     /// smaller problem.
     pub fn new(images: &[f32], dim: usize) -> Result<Self> {
-        if dim > MAX_DIM {
-            let hint = "Choose a smaller image size, or grey instead of colour";
-            return Err(Error::limit("Numbers in an image", dim as u64, MAX_DIM as u64, hint));
-        }
+        Self::check(dim)?;
         let n = images.len() / dim.max(1);
         if n == 0 {
             return Err(Error::bad_input("A Gaussian needs at least one image", ""));

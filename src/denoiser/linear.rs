@@ -41,7 +41,7 @@ const FIRST_BATCH: u32 = 1000;
 /// Descent ends when the gradient is this small, relative to where it began, …
 const FLAT: f64 = 1e-9;
 
-/// … or after this many steps.
+/// … or has failed after this many steps.
 const MOST_STEPS: u32 = 1000;
 
 /// How D_L is found.
@@ -92,10 +92,11 @@ from_json!(Solver { Normal = "normal", Descent = "descent" });
 impl Solver {
     /// The minimum of `tr(Xᵀ A X) / 2 - tr(Bᵀ X)`, where A is symmetric and positive.
     fn solve(self, a: DMatrix<f64>, b: &DMatrix<f64>) -> Result<DMatrix<f64>> {
-        if self == Self::Descent {
-            return Ok(descend(&a, b));
-        }
-        a.cholesky().map(|factor| factor.solve(b)).ok_or_else(|| {
+        let solution = match self {
+            Self::Normal => a.cholesky().map(|factor| factor.solve(b)),
+            Self::Descent => descend(&a, b),
+        };
+        solution.ok_or_else(|| {
             Error::bad_input(
                 "The linear approximation is not determined",
                 "Distil on more images or with more batches",
@@ -104,19 +105,23 @@ impl Solver {
     }
 }
 
-/// Gradient descent from zero.
-fn descend(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
+/// Gradient descent from zero; `None` if it does not arrive. Towards what is no number it leads
+/// nowhere, as the exact solution does: a network that diverged spoils nobody else's report.
+fn descend(a: &DMatrix<f64>, b: &DMatrix<f64>) -> Option<DMatrix<f64>> {
     // No eigenvalue exceeds the largest sum of a row, so this step size is safe.
     let bound = a.row_iter().map(|row| row.lp_norm(1)).fold(f64::MIN_POSITIVE, f64::max);
+    if !b.norm().is_finite() {
+        return Some(DMatrix::from_element(b.nrows(), b.ncols(), f64::NAN));
+    }
     let mut solution = DMatrix::zeros(b.nrows(), b.ncols());
     for _ in 0..MOST_STEPS {
         let gradient = a * &solution - b;
         if gradient.norm() <= FLAT * b.norm() {
-            break;
+            return Some(solution);
         }
         solution -= gradient / bound;
     }
-    solution
+    None
 }
 
 /// One affine map for each noise level: `W_σ x + b_σ`, for one member.

@@ -93,6 +93,12 @@ impl TrainingSets {
         Self::new(images, dim, vec![all])
     }
 
+    /// The set of one member, in the same pool.
+    pub fn only(&self, member: usize) -> Result<Self> {
+        let range = self.ranges.get(member).cloned();
+        Self::new(Arc::clone(&self.images), self.dim, range.into_iter().collect())
+    }
+
     /// Numbers in an image.
     #[must_use]
     pub const fn dim(&self) -> usize {

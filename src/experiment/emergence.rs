@@ -129,6 +129,8 @@ impl Ensemble {
         let mut checkpoints = config.checkpoints.clone();
         checkpoints.retain(|&step| step < train.steps);
         checkpoints.push(train.steps);
+        checkpoints.sort_unstable();
+        checkpoints.dedup();
         Ok(Self { study, checkpoints, seen: Vec::new(), seconds_left: None })
     }
 
@@ -147,13 +149,21 @@ impl Ensemble {
         let next = self.checkpoints.get(self.seen.len()).copied();
         let report = self.study.advance_to(next.unwrap_or(u32::MAX), slice).await?;
         self.seconds_left = report.seconds_left;
-        if Some(report.step) == next {
+        self.see(references).await?;
+        Ok(report)
+    }
+
+    /// Looks, if it stands at the next checkpoint: it has just come there, or a look that had begun
+    /// there was interrupted.
+    async fn see(&mut self, references: &mut References) -> Result<()> {
+        let step = self.study.session().steps_done();
+        if self.checkpoints.get(self.seen.len()) == Some(&step) {
             let sittings = self.look(references, Detail::Full).await?;
             let look = self.study.look();
             let seen = sittings.into_iter().map(|sitting| Seen::new(sitting, look));
             self.seen.push(seen.collect::<Result<_>>()?);
         }
-        Ok(report)
+        Ok(())
     }
 
     /// The networks as they are now.
@@ -170,6 +180,7 @@ impl Ensemble {
         references: &mut References,
         detail: Detail,
     ) -> Result<Vec<Box<RawValue>>> {
+        self.see(references).await?;
         let mut now = Vec::new();
         if detail == Detail::Glance && self.seen.len() < self.checkpoints.len() {
             now = self.look(references, detail).await?;
@@ -280,8 +291,8 @@ impl Experiment for Emergence {
         let all = || self.long.iter().chain(&self.widths);
         let sessions = || all().map(|ensemble| ensemble.study.session());
         Ok(Progress {
-            step: sessions().map(Session::steps_done).sum(),
-            total: sessions().map(|session| session.config().steps).sum(),
+            step: sessions().map(Session::steps_done).fold(0, u32::saturating_add),
+            total: sessions().map(|session| session.config().steps).fold(0, u32::saturating_add),
             seconds_left: all().map(|ensemble| ensemble.seconds_left).sum(),
             training,
         })

@@ -11,7 +11,7 @@ use crate::kernels::softmax_tile::{self, STATE, Tile};
 use crate::kernels::{Sigma, noise};
 use crate::metrics::{Closeness, Nearest, NearestImages, nearest_images};
 use crate::rng::Stream;
-use crate::sampler::{Sampler, Trajectory};
+use crate::sampler::{Sampler, Trajectory, check_sigma};
 
 /// Largest number of weights that [`Denoised`] tells one by one.
 const TOP: usize = 64;
@@ -86,9 +86,7 @@ impl Exact {
 
     /// Adds noise of level `sigma` to `clean` and denoises it with both.
     pub async fn denoise(&mut self, clean: &[f32], sigma: f32, seed: u64) -> Result<Denoised> {
-        if !(sigma > 0.0 && sigma.is_finite()) {
-            return Err(Error::bad_input("The noise level is not above 0", "Choose σ above 0"));
-        }
+        check_sigma(sigma)?;
         self.one.denoise(clean, sigma, seed).await
     }
 

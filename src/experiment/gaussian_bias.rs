@@ -266,7 +266,10 @@ fn path(
 ) -> Result<Path> {
     let (split, count) = (study.split(), config.paths);
     let show = |rows: &[f32]| {
-        Images::of(&rows[..rows.len().min(count * split.dim())], split.standardization())
+        Images::of(
+            &rows[..rows.len().min(count.saturating_mul(split.dim()))],
+            split.standardization(),
+        )
     };
     let schedule = config.look.sampler()?.schedule;
     Ok(Path {

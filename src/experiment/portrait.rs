@@ -7,7 +7,7 @@ use nalgebra::DMatrix;
 use serde::Serialize;
 
 use crate::compute::breath::breathe;
-use crate::compute::{Buffer, Engine, Loaded, Program, Routine};
+use crate::compute::{Buffer, Engine, Loaded, Program, Routine, elements};
 use crate::data::Split;
 use crate::denoiser::{Denoiser, Distill, Empirical, Linear, TrainingSets};
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ use crate::json::from_json;
 use crate::kernels::{Sigma, noise};
 use crate::metrics::{Comparison, Estimate, Linearity, LinearityProbe, Nearest, NearestImages};
 use crate::rng::{Stream, fill_normals};
-use crate::sampler::{Method, Sampler, Schedule, Trajectory};
+use crate::sampler::{Method, Sampler, Schedule, Trajectory, check_sigma};
 
 /// What to look at.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -125,10 +125,13 @@ impl Look {
                 "Choose 1 to 4096 of each",
             ));
         }
-        if self.sigmas.is_empty() || self.sigmas.iter().any(|s| !(s.is_finite() && *s > 0.0)) {
-            return Err(Error::bad_input("A noise level is not above 0", "Choose σ above 0"));
+        if self.sigmas.is_empty() {
+            return Err(Error::bad_input(
+                "There is no noise level to look at",
+                "Choose at least one σ",
+            ));
         }
-        Ok(())
+        self.sigmas.iter().try_for_each(|&sigma| check_sigma(sigma))
     }
 }
 
@@ -295,7 +298,7 @@ pub struct Lens {
 /// A batch of clean images and what the denoiser makes of them with noise.
 #[derive(Debug)]
 struct Batch {
-    clean: Vec<f32>,
+    clean: Arc<[f32]>,
     denoised: Buffer,
 }
 
@@ -310,15 +313,17 @@ impl Lens {
     ) -> Result<Self> {
         let sampling = Sampling::place(program, denoiser, sets, look)?;
         let (rows, dim) = (look.images, denoiser.dim());
-        let held_out = repeat(split.held_out(), look, dim);
-        let train: Vec<f32> =
+        // What is too large is refused before there is anything to fill it with.
+        let noisy = program.buffer("noisy images", elements([rows, dim]))?;
+        let train_in = program.buffer("some training images", rows * dim)?;
+        let held_out: Arc<[f32]> = repeat(split.held_out(), look, dim).into();
+        let train: Arc<[f32]> =
             (0..program.members()).flat_map(|m| repeat(sets.images(m), look, dim)).collect();
+        program.begin_with(train_in, Arc::clone(&train))?;
+        let held_out_in = program.constant("held-out images", &held_out)?;
         let placed = denoiser.place(program, rows)?;
         let clock = place_clock(program, look)?;
         let sigma = program.shared("look σ", 1)?;
-        let held_out_in = program.constant("held-out images", &held_out.as_slice().into())?;
-        let train_in = program.buffer_with("some training images", train.clone())?;
-        let noisy = program.buffer("noisy images", rows * dim)?;
         let mut batches = [(held_out, held_out_in), (train, train_in)]
             .map(|(clean, input)| (Batch { clean, denoised: input }, input));
         for (batch, _) in &mut batches {
@@ -389,7 +394,8 @@ pub async fn portraits(
     lens.take(&mut loaded).await
 }
 
-/// Portraits of D_L, one for each training set, without the linearity, which is perfect.
+/// Portraits of D_L, one for each training set, without the linearity: D_L is affine, so its own
+/// score would only tell how large its bias is.
 ///
 /// D_L knows only the noise levels that it was distilled at, which must be [`Look::all_sigmas`].
 pub async fn linear_portraits(

@@ -57,6 +57,8 @@ pub struct References {
 impl References {
     /// Those of the training sets of `members`, looked at with `look`.
     pub fn new(engine: &Engine, split: &Split, members: &[Member], look: &Look) -> Result<Self> {
+        // Now, rather than when something has been trained for nothing.
+        GaussianFit::check(split.dim())?;
         // Members that differ in their seed only share theirs.
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for member in members {
@@ -109,8 +111,13 @@ impl References {
         let images = &images[..images.len().min(look.samples * split.dim())];
         let held_out = nearest_images(engine, sets, images).await?;
         let gaussian = portraits(engine, fits, split, sets, look).await?;
-        let empirical = Empirical::new(sets.clone());
-        let empirical = portraits(engine, &empirical, split, sets, look).await?;
+        // One at a time: members of one program would all take as long as the largest set.
+        let mut empirical = Vec::new();
+        for member in 0..sets.ranges().len() {
+            let set = sets.only(member)?;
+            let denoiser = Empirical::new(set.clone());
+            empirical.extend(portraits(engine, &denoiser, split, &set, look).await?);
+        }
         let mut list = Vec::new();
         let exact = gaussian.into_iter().zip(empirical).zip(held_out);
         let sets = sets.ranges().iter().zip(fits.fits());

@@ -111,6 +111,7 @@ impl<E: Experiment> Run<E> {
     pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
         let config = to_json(self.experiment.config())?;
         let (header, checkpoints) = check(bytes, E::NAME, &config, &self.experiment.sessions())?;
+        // All that the files say has been checked, but for this: it changes nothing if it fails.
         self.experiment.recall(&header.memory)?;
         for (session, checkpoint) in self.experiment.sessions().into_iter().zip(&checkpoints) {
             session.restore(checkpoint)?;

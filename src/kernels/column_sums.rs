@@ -1,11 +1,11 @@
-//! `out[j] = scale · Σᵢ x[i, j]`: means, and the gradient of a bias.
+//! `out[j] = Σᵢ x[i, j]`: the gradient of a bias.
 
 use super::{Call, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
 params! {
-    struct Params { rows: u32, cols: u32, scale: f32 }
+    struct Params { rows: u32, cols: u32 }
 }
 
 /// See the module.
@@ -17,15 +17,9 @@ pub static KERNEL: Kernel = Kernel {
     cpu,
 };
 
-/// Records the scaled sums of the columns of `x`, which is `rows × cols`.
-pub fn record(
-    program: &mut Program,
-    x: View,
-    out: View,
-    [rows, cols]: [usize; 2],
-    scale: f32,
-) -> Result<()> {
-    let params = Params { rows: rows as u32, cols: cols as u32, scale };
+/// Records the sums of the columns of `x`, which is `rows × cols`.
+pub fn record(program: &mut Program, x: View, out: View, [rows, cols]: [usize; 2]) -> Result<()> {
+    let params = Params { rows: rows as u32, cols: cols as u32 };
     program.stage(&KERNEL, &[], &params, &[(x, rows * cols), (out, cols)], cover(cols))
 }
 
@@ -37,5 +31,4 @@ fn cpu(call: &mut Call<'_>) {
     for row in x.chunks_exact(p.cols as usize) {
         out.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
     }
-    out.iter_mut().for_each(|sum| *sum *= p.scale);
 }

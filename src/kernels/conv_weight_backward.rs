@@ -101,7 +101,7 @@ pub fn record(
     let constants = [("QUADS_Y", quads_y), ("QUADS_X", quads_x), ("WIDE", wide)];
     program.stage(&KERNEL, &constants, &params, &bindings, workgroups)?;
     if parts > 1 {
-        column_sums::record(program, scratch, out, [parts, parameters], 1.0)?;
+        column_sums::record(program, scratch, out, [parts, parameters])?;
     }
     Ok(())
 }

@@ -144,7 +144,7 @@ pub const VIEWS: &str = wgsl!("shared/views.wgsl");
 pub const RNG: &str = wgsl!("shared/rng.wgsl");
 /// WGSL of the activation and its derivative.
 pub const ACTIVATION: &str = wgsl!("shared/activation.wgsl");
-/// WGSL of a sum over the 64 threads of a workgroup.
+/// WGSL of a sum over the `ROW_THREADS` threads of a workgroup.
 pub const ROW_SUM: &str = wgsl!("shared/row_sum.wgsl");
 
 /// Declares a `#[repr(C)]` parameter struct of 32-bit fields and the list that the tests compare
@@ -169,7 +169,7 @@ use params;
 pub struct Sigma {
     /// Where the values are.
     pub view: View,
-    /// 1 if each row has its own value, 0 if all rows share the first.
+    /// Whether each row has its own value; else all rows share the first.
     pub per_row: bool,
     /// The value, where it is known when recording (a sampler's grid).
     pub level: Option<f32>,
@@ -264,8 +264,9 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Multiply-adds from which several threads pay: some ten microseconds of one.
-const PARALLEL: usize = 1 << 19;
+/// Multiply-adds from which several threads pay: some fifty microseconds of one. To wake another
+/// takes ten or more.
+const PARALLEL: usize = 1 << 21;
 
 /// The same of a logistic function, which takes as long as so many multiply-adds.
 const LOGISTIC: usize = 16;

@@ -1,5 +1,5 @@
-//! `out = x / (1 + e⁻ˣ)`, where the input is still needed for the backward pass; elsewhere the
-//! matrix multiply applies it.
+//! `out = x / (1 + e⁻ˣ)`, where the input is still needed for the backward pass; where it is not, the
+//! matrix multiply can apply it at once.
 
 use super::matmul::silu;
 use super::{ACTIVATION, Call, VIEWS, cover, params, wgsl};

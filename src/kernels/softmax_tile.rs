@@ -23,6 +23,11 @@ pub const STATE: usize = 4;
 /// Stands for minus infinity: no finite logit is below it, and it survives fast-math.
 const LOWEST: f32 = -3.0e38;
 
+/// Logits this far below the largest one weigh nothing: `e⁻⁵⁰` is 10⁻²² of a sum in which 10⁻⁷ can be
+/// told apart. Smaller weights would only make products that are denormal numbers, with which some
+/// processors take a hundred times as long.
+const FAINTEST: f32 = -50.0;
+
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
     name: "softmax_tile",
@@ -86,11 +91,17 @@ fn logits(s: &mut [f32], norms: &[f32], tightness: f32, tops: &mut [f32; LANES])
 fn weights(s: &mut [f32], top: f32, sums: &mut [f32; LANES], moments: &mut [f32; LANES]) {
     for ((s, sum), moment) in s.iter_mut().zip(sums).zip(moments) {
         let logit = *s - top;
-        let weight = exp_negative(logit);
+        let weight = faded(logit);
         *s = weight;
         *sum += weight;
-        *moment += weight * larger(logit, -87.0);
+        *moment += weight * larger(logit, FAINTEST);
     }
+}
+
+/// `e` to the power of a logit that is at most 0.
+#[inline(always)]
+fn faded(logit: f32) -> f32 {
+    if logit < FAINTEST { 0.0 } else { exp_negative(logit) }
 }
 
 /// The larger one, as a vector knows it: `f32::max` is a call for each number in wasm.
@@ -127,7 +138,7 @@ fn cpu(call: &mut Call<'_>) {
         logits(rest, norm_rest, tightness, &mut tops);
         let top = tops.into_iter().fold(before[0], larger);
         let shift = before[0] - top;
-        let scale = if before[1] > 0.0 { exp_negative(shift) } else { 0.0 };
+        let scale = if before[1] > 0.0 { faded(shift) } else { 0.0 };
         let (mut sums, mut moments) = ([0.0_f32; LANES], [0.0_f32; LANES]);
         let (chunks, rest) = s.as_chunks_mut::<LANES>();
         for s in chunks {

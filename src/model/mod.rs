@@ -19,7 +19,7 @@ use crate::compute::{Buffer, Program, View, elements};
 use crate::data::Shape;
 use crate::error::{Error, Result};
 use crate::json::{FromJson, Json};
-use crate::kernels::matmul::{Layout, Matmul};
+use crate::kernels::matmul::{Activation, Layout, Matmul};
 use crate::kernels::noise_features::FEATURES;
 use crate::kernels::{Sigma, column_sums, noise_features, silu, silu_backward};
 use crate::rng::{Stream, fill_normals};
@@ -292,7 +292,7 @@ impl Linear {
         let d_out = d_out.into();
         let shape = [self.inputs, self.outputs, rows];
         Matmul::new(Layout::Tn, x, d_out, gradients.at(self.weight), shape).record(program)?;
-        column_sums::record(program, d_out, gradients.at(self.bias), [rows, self.outputs], 1.0)
+        column_sums::record(program, d_out, gradients.at(self.bias), [rows, self.outputs])
     }
 
     /// `d_x = d_out Wᵀ`, to be recorded.
@@ -388,8 +388,14 @@ impl ModulationIn {
         let Modulation { embed, film } = self.layers;
         let rows = if sigma.per_row { self.rows } else { 1 };
         noise_features::record(program, sigma, self.features.into(), rows)?;
-        embed.forward(self.weights, self.features, self.linear, rows).record(program)?;
-        silu::record(program, self.linear.into(), self.embedding.into(), rows * EMBEDDING)?;
+        if sigma.per_row {
+            // Training comes back to what was before the activation.
+            embed.forward(self.weights, self.features, self.linear, rows).record(program)?;
+            silu::record(program, self.linear.into(), self.embedding.into(), rows * EMBEDDING)?;
+        } else {
+            let embed = embed.forward(self.weights, self.features, self.embedding, rows);
+            embed.activation(Activation::Silu).record(program)?;
+        }
         film.forward(self.weights, self.embedding, self.out, rows).record(program)?;
         let stride = if sigma.per_row { film.outputs } else { 0 };
         Ok(Film { view: self.out.into(), stride })

@@ -11,8 +11,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-
 /// The coefficients, for data of a given standard deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Edm {
@@ -21,18 +19,6 @@ pub struct Edm {
 }
 
 impl Edm {
-    /// For data like `images`: the standard deviation of all its numbers.
-    pub fn of(images: &[f32]) -> Result<Self> {
-        let n = images.len().max(1) as f64;
-        let mean = images.iter().map(|&v| f64::from(v)).sum::<f64>() / n;
-        let variance = images.iter().map(|&v| (f64::from(v) - mean).powi(2)).sum::<f64>() / n;
-        if variance > 0.0 {
-            Ok(Self { sigma_data: variance.sqrt() as f32 })
-        } else {
-            Err(Error::bad_input("The images are all of one shade", "Choose other images"))
-        }
-    }
-
     /// `1 / √(σ² + σ_data²)`.
     #[must_use]
     pub fn c_in(self, sigma: f32) -> f32 {

@@ -20,7 +20,7 @@ pub use session::{MemberReport, Plan, Report, Session, Status};
 
 use serde::Serialize;
 
-use crate::data::Shape;
+use crate::data::{SIGMA_DATA, Shape};
 use crate::error::{Error, Result};
 use crate::json::from_json;
 use crate::kernels::pace::Schedule;
@@ -56,7 +56,7 @@ pub struct Config {
     pub log_sigma_mean: f32,
     /// Standard deviation of `ln σ`.
     pub log_sigma_deviation: f32,
-    /// Standard deviation of the data (see [`Edm::of`](crate::model::precondition::Edm::of)).
+    /// Standard deviation of the data: a [`Split`](crate::data::Split) scales them to [`SIGMA_DATA`].
     pub sigma_data: f32,
     /// The seed of each member.
     pub seeds: Vec<u64>,
@@ -94,7 +94,7 @@ impl Config {
             ema_limit: 0.99,
             log_sigma_mean: -0.6,
             log_sigma_deviation: 1.0,
-            sigma_data: 0.5,
+            sigma_data: SIGMA_DATA,
             seeds,
         }
     }

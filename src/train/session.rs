@@ -228,6 +228,10 @@ impl Speed {
 
 /// How long training goes on at a time without hearing whether it should, in seconds.
 const DEAF: f64 = 0.05;
+/// The same where members take turns on one thread: in a page's worker. Each turn begins with a
+/// member's weights out of the cache, so turns are to be long; whoever wants to stop a worker at once
+/// can end it.
+const DEAF_IN_TURNS: f64 = 0.2;
 
 /// A training run on an engine. It runs while `step` is called and pauses while it is not; others
 /// may pause or cancel it meanwhile by its [`control`](Self::control). It always stops between two
@@ -289,18 +293,22 @@ impl Session {
     /// Runs `count` steps, or those that are left of the run or until it is paused, and returns how
     /// many. On the GPU they are only submitted, and nothing stops them then.
     pub fn step(&mut self, count: u32) -> Result<u32> {
+        // Only on the CPU is it known here how long they take. In a page there is nothing to listen
+        // for: nobody else has a say before this returns.
+        let in_pieces = cfg!(not(target_arch = "wasm32")) && matches!(self.loaded, Loaded::Cpu(_));
         let mut done = 0;
         loop {
             let left = self.left(count - done)?;
-            // Only on the CPU is it known here how long they take.
-            let measured = matches!(self.loaded, Loaded::Cpu(_));
-            let now = if measured { self.piece(left) } else { left };
+            let now = if in_pieces { self.piece(left) } else { left };
             if now == 0 {
                 return Ok(done);
             }
             let start = Instant::now();
             self.loaded.run(self.routines.whole, now)?;
-            self.count(now, measured.then_some(start));
+            self.count(now);
+            if in_pieces {
+                self.time(now, start);
+            }
             done += now;
         }
     }
@@ -326,11 +334,13 @@ impl Session {
             }
             // Whoever asks next waits for the last ones.
             let measured = now < left || matches!(self.loaded, Loaded::Cpu(_));
+            // Counted before the wait, in which this may fail or be dropped: they are on their way.
+            self.count(now);
+            done += now;
             if measured {
                 self.loaded.finish().await?;
+                self.time(now, start);
             }
-            self.count(now, measured.then_some(start));
-            done += now;
             breathe().await?;
         }
     }
@@ -348,18 +358,24 @@ impl Session {
 
     /// How many of `left` steps to do without listening.
     fn piece(&self, left: u32) -> u32 {
-        let fitting = self.step_seconds.map_or(1.0, |each| DEAF / each);
+        let in_turns = cfg!(target_arch = "wasm32")
+            && matches!(self.loaded, Loaded::Cpu(_))
+            && self.config.seeds.len() > 1;
+        let deaf = if in_turns { DEAF_IN_TURNS } else { DEAF };
+        let fitting = self.step_seconds.map_or(1.0, |each| deaf / each);
         left.min((fitting as u32).max(1))
     }
 
-    /// Counts steps that were done since `start`, if they were waited for.
-    fn count(&mut self, steps: u32, start: Option<Instant>) {
+    /// Counts steps that are done, or on their way.
+    const fn count(&mut self, steps: u32) {
         self.step += steps;
         self.speed.steps += steps;
-        if let Some(start) = start {
-            let each = start.elapsed().as_secs_f64() / f64::from(steps);
-            self.step_seconds = Some(each.max(1e-7));
-        }
+    }
+
+    /// Notes how long steps took that were begun at `start` and waited for.
+    fn time(&mut self, steps: u32, start: Instant) {
+        let each = start.elapsed().as_secs_f64() / f64::from(steps);
+        self.step_seconds = Some(each.max(1e-7));
     }
 
     /// Steps that take about `seconds` at the speed of the last report, at least one: what to ask
@@ -420,7 +436,11 @@ impl Session {
         if checkpoint.config != self.config {
             return Err(Error::bad_input("The checkpoint has another configuration", hint));
         }
-        if checkpoint.ranges != self.sets.ranges() || checkpoint.data != self.sets.fingerprint() {
+        let sets = &self.sets;
+        let same = checkpoint.dim == sets.dim()
+            && checkpoint.ranges == sets.ranges()
+            && checkpoint.data == sets.fingerprint();
+        if !same {
             return Err(Error::bad_input("The checkpoint learnt other images", hint));
         }
         Ok(())

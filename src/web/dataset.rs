@@ -40,9 +40,8 @@ struct Info<'a> {
 impl Dataset {
     /// Splits `set` as `{seed?, heldOut?}` says.
     fn new(set: &data::Dataset, o: Options<'_>) -> JsResult<Self> {
-        // An eighth is held out, so that even a handful of images leaves most for training.
-        let eighth = (set.len() / 8).clamp(usize::from(set.len() > 1), HELD_OUT);
-        let held_out = o.whole_if("heldOut")?.unwrap_or(eighth);
+        // An eighth, so that even a handful of images leaves most for training.
+        let held_out = o.whole_if("heldOut")?.unwrap_or_else(|| set.hold_out(8, HELD_OUT));
         let seed = if o.get("seed").is_undefined() { 0 } else { o.seed()? };
         Ok(Self { about: set.about.clone(), split: set.split(seed, held_out)? })
     }

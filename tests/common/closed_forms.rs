@@ -1,12 +1,13 @@
 //! The exact denoisers, the sampler and the metrics against closed forms and f64 references.
-//! Written for any engine; `closed_forms.rs` and `gpu_closed_forms.rs` run them on both.
+//! Written for any engine; `native/closed_forms.rs` and `native/gpu/closed_forms.rs` run them on both.
 
 use std::sync::Arc;
 
 use hidden_gaussian::compute::{Engine, Loaded};
 use hidden_gaussian::denoiser::{Denoiser, Empirical, Gaussian, GaussianFit, TrainingSets};
+use hidden_gaussian::experiment::portrait::{Denoised, score_difference};
 use hidden_gaussian::kernels::{Sigma, noise};
-use hidden_gaussian::metrics::{LinearityProbe, Nearest, ScoreDifference};
+use hidden_gaussian::metrics::{LinearityProbe, Nearest, nearest_images};
 use hidden_gaussian::rng::{Stream, fill_normals};
 use hidden_gaussian::sampler::{Method, Sampler, Schedule};
 use nalgebra::DVector;
@@ -299,57 +300,71 @@ fn linearity_f64(
 pub async fn score_difference_is_eq_6(engine: &Engine) {
     let (dim, rows) = (10, 21);
     let sets = TrainingSets::single(images(9, 70, dim), dim).unwrap();
-    let held_out: Arc<[f32]> = images(10, rows, dim).into();
+    let held_out = images(10, rows, dim);
     let gaussian = Gaussian::fit(&sets).unwrap();
     let empirical = Empirical::new(sets.clone());
-    let mut program = engine.program(1).unwrap();
-    let placed = [
-        gaussian.place(&mut program, rows).unwrap(),
-        empirical.place(&mut program, rows).unwrap(),
-        gaussian.place(&mut program, rows).unwrap(),
-    ];
-    let denoisers = [&*placed[0], &*placed[1], &*placed[2]];
-    let probe = ScoreDifference::place(&mut program, &denoisers, &held_out, dim, 8).unwrap();
-    let mut loaded = engine.load(program).await.unwrap();
-    for sigma in [0.05_f32, 0.7, 30.0] {
-        let got = probe.measure(&mut loaded, sigma).await.unwrap();
-        let mut noise = vec![0.0; rows * dim];
-        fill_normals(8, Stream::MetricNoise, 0, &mut noise);
+    let mut noise = vec![0.0; rows * dim];
+    fill_normals(8, Stream::MetricNoise, 0, &mut noise);
+    let sigmas = [0.05_f32, 0.7, 30.0];
+    let noisy = |sigma: f32| -> Vec<f32> {
+        held_out.iter().zip(&noise).map(|(y, n)| y + sigma * n).collect()
+    };
+    let mut denoised = [Denoised::default(), Denoised::default()];
+    for sigma in sigmas {
+        let all: [&dyn Denoiser; 2] = [&gaussian, &empirical];
+        for (denoiser, denoised) in all.into_iter().zip(&mut denoised) {
+            let answer = denoise(engine, 1, denoiser, &noisy(sigma), &[sigma; 21]).await;
+            denoised.images.push(answer);
+        }
+    }
+    let [of_gaussian, of_empirical] = &denoised;
+    let same = score_difference(of_gaussian, of_gaussian, dim);
+    assert!(same.iter().all(|estimate| estimate.mean == 0.0), "{same:?}");
+    let got = score_difference(of_gaussian, of_empirical, dim);
+    for (sigma, got) in sigmas.into_iter().zip(got) {
         let s = f64::from(sigma);
-        let expected: f64 = (0..rows)
-            .map(|i| {
-                let row = i * dim..(i + 1) * dim;
-                let x: Vec<f32> = held_out[row.clone()]
-                    .iter()
-                    .zip(&noise[row])
-                    .map(|(y, n)| y + sigma * n)
-                    .collect();
-                let g = gaussian.fits()[0].denoise(&to_f64(&x), s);
-                let m = DVector::from_vec(empirical_f64(sets.images(0), dim, &x, s));
-                (g - m).norm() / (dim as f64).sqrt()
-            })
-            .sum::<f64>()
-            / rows as f64;
-        for ((i, j), estimate) in got {
-            if (i, j) == (0, 2) {
-                assert_eq!(estimate[0].mean, 0.0);
-            } else {
-                let error = (estimate[0].mean - expected).abs();
-                assert!(error < 1e-3 * expected.max(0.01), "σ={sigma}: {estimate:?} {expected}");
+        let difference = |x: &[f32]| {
+            let g = gaussian.fits()[0].denoise(&to_f64(x), s);
+            let m = DVector::from_vec(empirical_f64(sets.images(0), dim, x, s));
+            (g - m).norm() / (dim as f64).sqrt()
+        };
+        let expected = noisy(sigma).chunks(dim).map(difference).sum::<f64>() / rows as f64;
+        let error = (got.mean - expected).abs();
+        assert!(error < 1e-3 * expected.max(0.01), "σ={sigma}: {got:?} {expected}");
+        assert_eq!(got.count, rows);
+    }
+}
+
+/// A single image, many that are alike, and some that differ in one pixel only.
+pub async fn degenerate_sets_denoise_to_their_mean(engine: &Engine) {
+    let dim = 6;
+    let x = random(11, dim);
+    let mut one_varies = vec![0.25; 5 * dim];
+    one_varies
+        .iter_mut()
+        .step_by(dim)
+        .zip([-0.5, 0.0, 0.25, 0.5, 1.0])
+        .for_each(|(v, new)| *v = new);
+    for pixels in [vec![0.25; dim], vec![0.25; 5 * dim], one_varies] {
+        let sets = TrainingSets::single(pixels, dim).unwrap();
+        let gaussian = Gaussian::fit(&sets).unwrap();
+        for denoiser in [&gaussian as &dyn Denoiser, &Empirical::new(sets.clone())] {
+            let answer = denoise(engine, 1, denoiser, &x, &[0.5]).await;
+            // The pixel that varies has a mean of 0.25, too, but it may be answered by another value.
+            for value in &answer[1..] {
+                assert!((value - 0.25).abs() < 1e-6, "{answer:?}");
             }
+            assert!((-0.5..=1.0).contains(&answer[0]), "{answer:?}");
         }
     }
 }
 
-/// Data in which no coordinate varies, or only one does, and a single image.
-pub async fn degenerate_sets_denoise_to_their_mean(engine: &Engine) {
+/// Of one training image, every sample that is it is a copy: there is no other to be near to.
+pub async fn copies_of_a_single_image_are_copies(engine: &Engine) {
     let dim = 6;
-    let sets = TrainingSets::single(vec![0.25; 5 * dim], dim).unwrap();
-    let x = random(11, dim);
-    for denoiser in [&Gaussian::fit(&sets).unwrap() as &dyn Denoiser, &Empirical::new(sets.clone())]
-    {
-        for value in denoise(engine, 1, denoiser, &x, &[0.5]).await {
-            assert!((value - 0.25).abs() < 1e-6);
-        }
-    }
+    let image = random(12, dim);
+    let sets = TrainingSets::single(image.clone(), dim).unwrap();
+    let found = nearest_images(engine, &sets, &image).await.unwrap();
+    assert_eq!(found[0].closeness.memorized.mean, 1.0, "{found:?}");
+    assert!(found[0].d1[0] < 1e-3 && found[0].d2[0] == f32::INFINITY);
 }

@@ -120,7 +120,8 @@ macro_rules! tests_of {
         $run! { $engine, closed_forms:
         empirical_is_eq_4, gaussian_is_eq_7, samplers_converge_to_the_closed_form,
         empirical_samples_are_training_images, linearity_of_the_gaussian,
-        score_difference_is_eq_6, degenerate_sets_denoise_to_their_mean }
+        score_difference_is_eq_6, degenerate_sets_denoise_to_their_mean,
+        copies_of_a_single_image_are_copies }
     };
     (distillation, $run:ident, $engine:expr) => {
         $run! { $engine, distillation:

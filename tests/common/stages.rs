@@ -1,5 +1,5 @@
 //! Every stage gives the same numbers on both engines, on shapes that no tile divides.
-//! Written for any engine other than the CPU's; `gpu_vs_cpu.rs` and the browser tests run them.
+//! Written for any engine other than the CPU's; `native/gpu/vs_cpu.rs` and the browser tests run them.
 
 use super::{ODD, random, relative_error, run};
 use hidden_gaussian::Result;
@@ -184,7 +184,7 @@ pub async fn row_stages_on_odd_shapes(gpu: &Engine) {
                     2,
                     std::slice::from_ref(&x),
                     &[len, cols],
-                    |p, v| column_sums::record(p, v[0], v[1], shape, 0.5),
+                    |p, v| column_sums::record(p, v[0], v[1], shape),
                 )
                 .await;
             failures

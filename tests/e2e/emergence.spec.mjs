@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { siteTest } from "./harness.mjs";
-import { contrast, live, number, open, ready } from "./page.mjs";
+import { contrast, live, number, open, openTable, ready } from "./page.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -65,7 +65,7 @@ async function trainTiny(page, config) {
   }, config);
 }
 
-siteTest("a run trained here to its end is what both figures show", {}, async (page, { webgpu }) => {
+siteTest("a run trained here to its end is what both figures show", { timeout: 240_000 }, async (page, { webgpu }) => {
   await trainTiny(page, {
     sizes: [8, 16],
     trainLong: { ...train, steps: 60 },
@@ -78,24 +78,23 @@ siteTest("a run trained here to its end is what both figures show", {}, async (p
   await open(page, `?engine=${webgpu ? "gpu" : "cpu"}`, "emergence");
   const recorded = await live(page, "emergence.parameters");
   await page.locator("#emergence .run-panel button", { hasText: "Train it here" }).click();
-  await page.locator('#emergence .run-panel[data-state="done"]').waitFor({ timeout: 100_000 });
+  await page.locator('#emergence .run-panel[data-state="done"]').waitFor({ timeout: 200_000 });
   assert.match((await page.locator("#emergence .run-status").textContent()) ?? "", /Done in .* most like the Gaussian’s/);
   await changed(page, "emergence.parameters", recorded);
   assert.match(await live(page, "emergence.source"), /^Trained here/);
   // Every size at every checkpoint, and every width.
-  await page.locator('#emergence [data-part="over-time"] summary').click();
+  await openTable(page.locator('#emergence [data-part="over-time"]'));
   const steps = page.locator('#emergence [data-part="over-time"] tbody td:first-child');
   assert.deepEqual(await steps.allTextContents(), ["10", "30", "60"]);
-  await page.locator('#emergence [data-part="over-width"] summary').click();
+  await openTable(page.locator('#emergence [data-part="over-width"]'));
   const widths = page.locator('#emergence [data-part="over-width"] tbody td:nth-child(2)');
-  await widths.first().waitFor();
   assert.deepEqual(await widths.allTextContents(), ["8", "12"]);
   // It lies over the recorded run, and what was said last is what came out.
   await page.locator('#emergence [data-part="over-time"] svg text', { hasText: "faint: recorded" }).waitFor();
-  await page.waitForTimeout(1500);
-  assert.match((await page.locator("#announcements").textContent()) ?? "", /most like the Gaussian’s/);
+  await page.locator("#announcements", { hasText: /most like the Gaussian’s/ }).waitFor();
   await ready(page, "phase");
   assert.equal(await live(page, "phase.sizes"), "2");
+  assert.deepEqual(await page.locator('[data-part="phase-step"] .ticks span').allTextContents(), ["10", "30", "60"]);
   // The recorded run is there to go back to, in both figures.
   await page.locator("#phase button", { hasText: "Show the recorded run" }).click();
   await changed(page, "phase.sizes", "2");
@@ -116,7 +115,7 @@ siteTest("two networks on halves of the data are trained here, over the recorded
   assert.match((await page.locator("#agreement .run-status").textContent()) ?? "", /8 images each agree .* 16 images each/);
   await page.waitForFunction(() => /^Trained here/.test(document.querySelector('[data-live="agreement.source"]')?.textContent ?? ""));
   await page.locator("#agreement svg text", { hasText: "faint: recorded" }).waitFor();
-  await page.locator("#agreement .chart-table summary").click();
+  await openTable(page.locator("#agreement"));
   const sizes = await page.locator("#agreement .chart-table tbody td:first-child").allTextContents();
   assert.deepEqual(sizes, ["8", "16"]);
 });
@@ -124,7 +123,7 @@ siteTest("two networks on halves of the data are trained here, over the recorded
 siteTest("more images, later copies: the phase diagram and its cells", { webgpu: [false] }, async (page) => {
   await open(page, "", "phase");
   await page.locator('[data-claim="phase.later"][data-verdict="holds"]').waitFor();
-  await page.locator("#phase .chart-table summary").click();
+  await openTable(page.locator("#phase"));
   const rows = await page.locator("#phase .chart-table tbody tr").count();
   assert.ok(rows >= 32, `${rows} cells`);
 

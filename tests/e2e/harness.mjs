@@ -1,6 +1,6 @@
 // Opens the built site in Chromium, with and without WebGPU.
 //
-// `cargo xtask test --only e2e` builds the site, serves it under a sub-path and sets SITE_URL and
+// `cargo xtask test --only e2e,times` builds the site, serves it under a sub-path and sets SITE_URL and
 // CHROMIUM.
 
 import assert from "node:assert/strict";
@@ -11,8 +11,8 @@ const require = createRequire(new URL("../../www/package.json", import.meta.url)
 /** @type {typeof import("playwright-core")} */
 const { chromium } = require("playwright-core");
 
-const { SITE_URL, CHROMIUM } = process.env;
-assert(SITE_URL && CHROMIUM, "run these tests by: cargo xtask test --only e2e");
+const { SITE_URL, CHROMIUM, ALONE } = process.env;
+assert(SITE_URL && CHROMIUM, "run these tests by: cargo xtask test --only e2e,times");
 
 /** The page's address; ends with a slash. */
 export const siteUrl = SITE_URL;
@@ -50,20 +50,33 @@ after(() => Promise.all([...browsers.values()].map(async (launched) => (await la
  * It also fails if the page throws, logs an error, gets an answer that is no success or asks
  * another host for anything.
  *
+ * A test that measures time is marked `alone`: nothing may run beside it. ALONE=only runs just those, ALONE=none all others.
+ * A test may take `timeout` milliseconds.
+ *
  * @param {string} name
- * @param {{ webgpu?: boolean[], widths?: number[], context?: import("playwright-core").BrowserContextOptions }} options
+ * @param {{
+ *   webgpu?: boolean[],
+ *   widths?: number[],
+ *   alone?: boolean,
+ *   timeout?: number,
+ *   context?: import("playwright-core").BrowserContextOptions,
+ * }} options
  * @param {(page: import("playwright-core").Page, options: { webgpu: boolean }) => Promise<void>} body
  */
-export function siteTest(name, { webgpu = [true, false], widths = [], context: contextOptions = {} }, body) {
+export function siteTest(name, options, body) {
+  const { webgpu = [true, false], widths = [], alone = false, timeout = 120_000, context: contextOptions = {} } = options;
+  if (ALONE && alone !== (ALONE === "only")) return;
   for (let i = 0; i < Math.max(webgpu.length, widths.length); i++) {
     const withWebgpu = webgpu[Math.min(i, webgpu.length - 1)];
     const width = widths[Math.min(i, widths.length - 1)];
     const kind = `${withWebgpu ? "with WebGPU" : "without WebGPU"}${width ? `, ${width} px` : ""}`;
-    test(`${name} (${kind})`, { timeout: 120_000 }, async () => {
+    test(`${name} (${kind})`, { timeout }, async ({ signal }) => {
       const viewport = width ? { viewport: { width, height: 844 } } : {};
       // Smooth scrolling takes its time, and a test that has gone on meanwhile is led astray.
       const options = { reducedMotion: /** @type {const} */ ("reduce"), ...viewport, ...contextOptions };
       const context = await (await browser(withWebgpu)).newContext(options);
+      // The page of a test that takes too long would train on beside those that follow.
+      signal.addEventListener("abort", () => void context.close().catch(() => {}));
       try {
         const page = await context.newPage();
         const faults = watch(page);

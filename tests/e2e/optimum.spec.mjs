@@ -1,8 +1,8 @@
 // Section I: the optimum memorizes.
 
 import assert from "node:assert/strict";
-import { siteTest } from "./harness.mjs";
-import { choose, contrast, live, number, open, ready, slider } from "./page.mjs";
+import { siteTest, siteUrl } from "./harness.mjs";
+import { choose, contrast, live, number, open, openTable, ready, slider } from "./page.mjs";
 
 siteTest("the first picture waits for no data file", {}, async (page) => {
   /** @type {string[]} */
@@ -49,7 +49,7 @@ siteTest("the softmax goes from everybody to one as the noise falls", { webgpu: 
   );
 });
 
-siteTest("an answer takes less than 50 ms at N = 1024", {}, async (page) => {
+siteTest("an answer takes less than 50 ms at N = 1024", { alone: true }, async (page) => {
   await open(page);
   const times = [];
   for (let i = 0; i < 21; i++) {
@@ -59,11 +59,13 @@ siteTest("an answer takes less than 50 ms at N = 1024", {}, async (page) => {
       (old) => document.querySelector('[data-live="denoise.sigma"]')?.textContent !== old,
       before,
     );
-    times.push(parseFloat((await page.locator('[data-part="latency"]').textContent()) ?? ""));
+    // The first may come in seconds, while the engines are compared.
+    const [told, value, unit] = /^([\d.]+) (ms|s)$/.exec((await page.locator('[data-part="latency"]').textContent()) ?? "") ?? [];
+    assert.ok(told, "no time is told");
+    times.push(Number(value) * (unit === "ms" ? 1 : 1000));
   }
-  // The lower quartile: on a machine with other work, the rest tells of that.
-  const quartile = times.sort((a, b) => a - b)[5];
-  assert.ok(quartile < 50, `lower quartile of ${times.join(", ")} ms`);
+  const median = times.toSorted((a, b) => a - b)[10];
+  assert.ok(median < 50, `${times.join(", ")} ms`);
 });
 
 siteTest("after a quick drag the picture is that of where the slider rests", { webgpu: [false] }, async (page) => {
@@ -95,6 +97,30 @@ siteTest("a crashed engine is replaced at the next wish", { webgpu: [false] }, a
   await slider(page, "denoise.sigma").press("Home");
   await page.waitForFunction(() => document.querySelector('[data-live="denoise.sigma"]')?.textContent === "0.002");
   assert.equal(page.workers().length, 1);
+});
+
+siteTest("a library that does not load is told of, and can be tried again", { webgpu: [false] }, async (page) => {
+  let broken = true;
+  await page.route("**/*.wasm", (route) =>
+    broken ? route.fulfill({ contentType: "application/wasm", body: "no library" }) : route.continue(),
+  );
+  await page.goto(siteUrl);
+  await page.locator("#denoise").scrollIntoViewIfNeeded();
+  const told = page.locator("#denoise > .figure-error", { hasText: /the library did not load/ });
+  await told.waitFor();
+  broken = false;
+  await told.getByRole("button", { name: "Try again" }).click();
+  await ready(page, "denoise");
+});
+
+siteTest("the images go round", { webgpu: [false] }, async (page) => {
+  await open(page, "?denoise.image=1");
+  const turn = async (/** @type {string} */ name, /** @type {string} */ expected) => {
+    await page.getByRole("button", { name }).click();
+    await page.locator('[data-live="denoise.image"]', { hasText: expected }).waitFor();
+  };
+  await turn("Previous image", "585 of 585");
+  await turn("Next image", "1 of 585");
 });
 
 siteTest("a device lost while dragging: the page says so and goes on", { webgpu: [true] }, async (page) => {
@@ -157,7 +183,7 @@ siteTest("64 samples: copies from D_M, new images from D_G", {}, async (page) =>
   const [gaussian, heldOut] = [await number(page, "samples.gaussian.gl"), await number(page, "samples.heldOut.gl")];
   assert.ok(gaussian > 0.5 && heldOut > 0.5 && gaussian < 1 && heldOut < 1, `${gaussian}, ${heldOut}`);
 
-  await page.locator("#samples .chart-table summary").click();
+  await openTable(page.locator("#samples"));
   assert.equal(await page.locator("#samples .chart-table tbody tr").count(), 64);
 
   // The scores of other samples may be the same to two digits; their distances are not.
@@ -174,7 +200,7 @@ siteTest("every chart has a table and a sentence for those who do not see it", {
   await ready(page, "samples");
   for (const chart of await page.locator('[aria-labelledby="section-1"] .chart').all()) {
     assert.match((await chart.locator("svg").getAttribute("aria-label")) ?? "", /\d/);
-    await chart.locator("summary").click();
+    await openTable(chart);
     assert.ok((await chart.locator("tbody tr").count()) >= 16);
   }
 });

@@ -30,8 +30,73 @@ export async function open(page, search = "", figure = "denoise") {
  * @param {string} id
  */
 export async function ready(page, id) {
-  await page.locator(`#${id}`).scrollIntoViewIfNeeded();
-  await page.locator(`#${id}[data-ready][aria-busy="false"]`).waitFor();
+  const figure = page.locator(`#${id}`);
+  await until(`#${id} is drawn`, async () => {
+    // Figures above it may still grow and push it off the screen again.
+    await figure.scrollIntoViewIfNeeded();
+    // A figure hears a frame later that it is near the screen, and only then that it is to be drawn.
+    return figure.evaluate(async (place) => {
+      for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
+      return place.matches('[data-ready]:not([aria-busy="true"])');
+    });
+  });
+}
+
+/**
+ * Ask until something holds.
+ * @param {string} what
+ * @param {() => boolean | Promise<boolean>} holds
+ */
+export async function until(what, holds) {
+  for (const end = Date.now() + 60_000; !(await holds()); ) {
+    assert.ok(Date.now() < end, `never: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+/**
+ * The runs that the browser keeps: their step, or undefined while a share has no snapshot yet.
+ * @param {Page} page
+ * @returns {Promise<(number | undefined)[]>}
+ */
+function keptSteps(page) {
+  return page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        const opening = indexedDB.open("hidden-gaussian");
+        // Nothing was kept yet, and this is not the place to begin.
+        opening.onupgradeneeded = () => opening.transaction?.abort();
+        opening.onerror = () => resolve([]);
+        opening.onsuccess = () => {
+          const all = opening.result.transaction("runs").objectStore("runs").getAll();
+          all.onsuccess = () => {
+            opening.result.close();
+            resolve(
+              all.result.map(({ shares, progress }) =>
+                shares.every((/** @type {any} */ { snapshot }) => snapshot) ? progress.step : undefined,
+              ),
+            );
+          };
+        };
+      }),
+  );
+}
+
+/**
+ * Until the browser keeps the only run at a step that will do.
+ * @param {Page} page
+ * @param {(step: number) => boolean | Promise<boolean>} willDo
+ */
+export async function untilKept(page, willDo) {
+  await until("the run is kept", async () => {
+    const [step] = await keptSteps(page);
+    return step !== undefined && willDo(step);
+  });
+}
+
+/** Until the browser keeps no run: a page that is left while one is deleted may keep it. @param {Page} page */
+export async function untilForgotten(page) {
+  await until("the run is forgotten", async () => (await keptSteps(page)).length === 0);
 }
 
 /**
@@ -68,6 +133,15 @@ export function slider(page, key) {
  */
 export async function choose(page, key, label) {
   await page.locator(`[data-control="${key}"] label`, { hasText: label }).first().click();
+}
+
+/**
+ * Open the table behind a chart. Its rows are made when it opens.
+ * @param {import("playwright-core").Locator} chart it, or something around it and nothing else with a table
+ */
+export async function openTable(chart) {
+  await chart.locator(".chart-table summary").click();
+  await chart.locator(".chart-table tbody tr").first().waitFor();
 }
 
 /**

@@ -1,8 +1,8 @@
 // Runs that train in the page: to the end, paused, cancelled, interrupted, moved, and through every kind of accident.
 
 import assert from "node:assert/strict";
-import { siteTest, siteUrl } from "./harness.mjs";
-import { choose } from "./page.mjs";
+import { siteTest } from "./harness.mjs";
+import { choose, open, openTable, ready, until, untilForgotten, untilKept } from "./page.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -21,6 +21,8 @@ const press = (page, name) => run(page).getByRole("button", { name, exact: true 
 const says = (page, text) => run(page).locator(".run-state", { hasText: text }).waitFor(PATIENCE);
 /** The workers that train. @param {Page} page */
 const runWorkers = (page) => page.workers().filter((worker) => worker.url().includes("run-worker"));
+/** Until nothing trains: a worker's end is told a little later. @param {Page} page */
+const noWorkers = (page) => until("no worker is left", () => runWorkers(page).length === 0);
 
 /** The step that the run is at. @param {Page} page */
 async function step(page) {
@@ -45,37 +47,12 @@ async function trainBeyond(page, beyond) {
  * GPU the first comes when its programs are just compiled and hardly anything is trained.
  * @param {Page} page
  */
-async function checkpoint(page) {
-  const kept = () =>
-    page.evaluate(
-      () =>
-        new Promise((resolve) => {
-          indexedDB.open("hidden-gaussian").onsuccess = ({ target }) => {
-            const database = /** @type {IDBOpenDBRequest} */ (target).result;
-            const all = database.transaction("runs").objectStore("runs").getAll();
-            all.onsuccess = () => {
-              database.close();
-              const [{ shares, progress }] = all.result;
-              resolve(shares.every((/** @type {any} */ { snapshot }) => snapshot) ? progress.step : 0);
-            };
-          };
-        }),
-    );
-  for (let i = 0; Number(await kept()) <= (await step(page)) / 2; i++) {
-    assert.ok(i < 120, "no checkpoint");
-    await page.waitForTimeout(500);
-  }
-}
+const checkpoint = (page) => untilKept(page, async (kept) => kept > (await step(page)) / 2);
 
 /** @param {Page} page */
-async function openLab(page) {
-  const lab = page.locator("#lab");
-  // Figures above it may still grow and push it off the screen again.
-  for (let i = 0; (await lab.getAttribute("data-ready")) === null; i++) {
-    assert.ok(i < 300, "the lab does not open");
-    await lab.scrollIntoViewIfNeeded();
-    await page.waitForTimeout(200);
-  }
+async function reload(page) {
+  await page.reload();
+  await ready(page, "lab");
 }
 
 /**
@@ -85,8 +62,7 @@ async function openLab(page) {
  * @param {number} [steps]
  */
 async function train(page, engine, steps = ENDLESS) {
-  await page.goto(`${siteUrl}?engine=${engine}&${TINY}&lab.steps=${steps}`);
-  await openLab(page);
+  await open(page, `?engine=${engine}&${TINY}&lab.steps=${steps}`, "lab");
   await page.locator('#lab [data-part="train"]').click();
 }
 
@@ -129,18 +105,17 @@ siteTest("a run to its end: the curve of its networks, and a table row that stay
   await train(page, webgpu ? "gpu" : "cpu", webgpu ? 60 : 300);
   await says(page, /^Done/);
   await page.locator("#announcements", { hasText: /^Run A: Done in .*ransition/ }).waitFor();
-  await chart.locator("summary").click();
+  await openTable(chart);
   assert.equal(await chart.locator("tbody tr").count(), 2);
-  assert.equal(runWorkers(page).length, 0);
-  await page.reload();
-  await openLab(page);
+  await noWorkers(page);
+  await reload(page);
   await says(page, /^Done/);
-  await chart.locator("summary").click();
+  await openTable(chart);
   assert.equal(await chart.locator("tbody tr").count(), 2);
   await press(page, "Delete");
   await page.locator('#lab [data-part="empty"]:visible').waitFor();
-  await page.reload();
-  await openLab(page);
+  await untilForgotten(page);
+  await reload(page);
   assert.equal(await run(page).count(), 0);
 });
 
@@ -150,26 +125,27 @@ siteTest("pause, and go on", {}, async (page, { webgpu }) => {
   await press(page, "Pause");
   await says(page, /paused/);
   // The slice under way comes to its end.
-  await page.waitForTimeout(1500);
+  await untilKept(page, async (kept) => kept === (await step(page)));
   const paused = await step(page);
   await page.waitForTimeout(1000);
   assert.equal(await step(page), paused);
   await press(page, "One step");
   await trainBeyond(page, paused);
   await says(page, /paused/);
-  const stepped = await step(page);
+  // So far that it is seen when it begins again.
+  const far = 10 * (await step(page));
   await press(page, "Go on");
-  await trainBeyond(page, stepped);
+  await trainBeyond(page, far);
   await press(page, "Restart");
   await page.waitForFunction(
     (least) => Number(/Step ([\d,]+) of/.exec(document.querySelector("#lab .run-state")?.textContent ?? "")?.[1].replaceAll(",", "")) < least,
-    stepped,
+    far,
     PATIENCE,
   );
   assert.equal(await page.locator('#lab [data-part="runs"] tr').count(), 1);
 });
 
-siteTest("cancel answers within 200 ms, and nothing goes on", {}, async (page, { webgpu }) => {
+siteTest("cancel answers within 200 ms, and nothing goes on", { alone: true }, async (page, { webgpu }) => {
   await train(page, webgpu ? "gpu" : "cpu");
   await trainBeyond(page, 0);
   const elapsed = await run(page).evaluate(async (row) => {
@@ -181,13 +157,10 @@ siteTest("cancel answers within 200 ms, and nothing goes on", {}, async (page, {
     return performance.now() - start;
   });
   assert.ok(elapsed <= 200, `${elapsed} ms`);
-  for (let i = 0; runWorkers(page).length > 0; i++) {
-    assert.ok(i < 50, "a worker is left");
-    await page.waitForTimeout(100);
-  }
+  await noWorkers(page);
   assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("data-part")), "train");
-  await page.reload();
-  await openLab(page);
+  await untilForgotten(page);
+  await reload(page);
   assert.equal(await run(page).count(), 0);
 });
 
@@ -196,8 +169,7 @@ siteTest("a run outlives a reload", {}, async (page, { webgpu }) => {
   await trainBeyond(page, 0);
   await checkpoint(page);
   const before = await step(page);
-  await page.reload();
-  await openLab(page);
+  await reload(page);
   await says(page, /stopped at/);
   await press(page, "Resume");
   await says(page, /Step [\d,]+ of/);
@@ -269,8 +241,7 @@ siteTest("a browser that keeps nothing: the run goes on, and the reader is told"
 });
 
 siteTest("more than the machine has: a sentence, and the next run is as ever", { webgpu: [false] }, async (page) => {
-  await page.goto(`${siteUrl}?engine=cpu&${TINY}&lab.steps=60&lab.width=9999&lab.depth=8`);
-  await openLab(page);
+  await open(page, `?engine=cpu&${TINY}&lab.steps=60&lab.width=9999&lab.depth=8`, "lab");
   await page.locator('#lab [data-part="train"]').click();
   await says(page, /^Stopped at step 0: .+\./);
   const width = page.locator('[data-control="lab.width"] input');
@@ -278,5 +249,5 @@ siteTest("more than the machine has: a sentence, and the next run is as ever", {
   await width.press("Enter");
   await page.locator('#lab [data-part="train"]').click();
   await says(page, /^Done/);
-  assert.equal(runWorkers(page).length, 0);
+  await noWorkers(page);
 });

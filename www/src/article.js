@@ -36,6 +36,8 @@ export function mountArticle(page) {
     ["strong-generalization", { source: agreement, figure: byId("agreement") }],
   ]);
 
+  // Until now nothing would have answered them.
+  for (const button of document.querySelectorAll("main button")) button.removeAttribute("disabled");
   mountControls(document, page.store);
   mountTerms(document);
   heroFigure(byId("hero"), page);

@@ -27,9 +27,10 @@ const LABEL_GAP = 0.08;
  * @param {HTMLElement} place
  * @param {import("./store.js").Store} store
  * @param {import("./parameters.js").NumberKey} key
+ * @param {{axis?: string, notes?: string}} [names] of what stands in the first line under the axis, and in the second
  * @returns {(stops: Stop[], value: number) => void} shows these stops, lowest first, and where the slider stands
  */
-export function axisSlider(place, store, key) {
+export function axisSlider(place, store, key, { axis, notes } = {}) {
   const { label, help } = parameters[key];
   /** @type {Stop[]} */
   let stops = [];
@@ -45,6 +46,8 @@ export function axisSlider(place, store, key) {
     step: "any",
     title: help,
     ariaLabel: label,
+    // Until there is something to choose from.
+    disabled: true,
     oninput: () => choose(nearestStop(values(), Math.exp(input.valueAsNumber))),
     onkeydown(event) {
       const all = values();
@@ -57,6 +60,11 @@ export function axisSlider(place, store, key) {
     },
   });
   const ticks = make("div", { className: "ticks", ariaHidden: "true" });
+  // Real elements, so that a saved figure has them too.
+  const names = [
+    ...(axis ? [make("i", { className: "axis-name" }, axis)] : []),
+    ...(notes ? [make("small", { className: "notes-name" }, notes)] : []),
+  ];
   place.classList.add("axis-slider");
   place.append(input, ticks);
 
@@ -66,9 +74,11 @@ export function axisSlider(place, store, key) {
       const [low, high] = [Math.log(next[0].value), Math.log(next[next.length - 1].value)];
       input.min = String(low);
       input.max = String(high);
+      input.disabled = next.length < 2;
       let labelled = -1;
       ticks.classList.toggle("many", next.length > 8);
       ticks.replaceChildren(
+        ...names,
         ...next.map((stop) => {
           const at = high > low ? (Math.log(stop.value) - low) / (high - low) : 0.5;
           const tick = make(
@@ -87,6 +97,6 @@ export function axisSlider(place, store, key) {
     input.valueAsNumber = Math.log(value);
     const stop = stops.find((one) => one.value === value);
     input.setAttribute("aria-valuetext", [stop?.label, stop?.note].filter(Boolean).join(", "));
-    [...ticks.children].forEach((tick, i) => tick.classList.toggle("selected", stops[i].value === value));
+    ticks.querySelectorAll("span").forEach((tick, i) => tick.classList.toggle("selected", stops[i].value === value));
   };
 }

@@ -1,5 +1,5 @@
 import { plot } from "@observablehq/plot";
-import { make } from "./dom.js";
+import { make, onPoint } from "./dom.js";
 
 /**
  * @template D
@@ -80,14 +80,13 @@ export function chart(root, spec) {
   const { pick } = spec;
   if (pick) {
     picture.classList.add("chart-pick");
-    /** @param {PointerEvent} event */
-    const point = ({ buttons, clientX, clientY }) => {
+    onPoint(picture, ({ type, buttons, clientX, clientY }) => {
+      // A mouse chooses by a click, or as it drags.
+      if (type !== "click" && buttons !== 1) return;
       const { left, top } = picture.getBoundingClientRect();
       const x = valueAt(drawn?.scale("x"), clientX - left);
-      if (buttons === 1 && x !== undefined) pick(x, valueAt(drawn?.scale("y"), clientY - top));
-    };
-    picture.addEventListener("pointerdown", point);
-    picture.addEventListener("pointermove", point);
+      if (x !== undefined) pick(x, valueAt(drawn?.scale("y"), clientY - top));
+    });
   }
   new ResizeObserver(([entry]) => {
     const next = Math.round(entry.contentRect.width);

@@ -40,10 +40,23 @@ export function mountControls(root, store) {
     const key = /** @type {Key} */ (button.getAttribute("data-step"));
     const { min, max } = /** @type {Range} */ (parameters[key]);
     button.addEventListener("click", () => {
-      const next = Number(store.values[key]) + Number(button.getAttribute("data-by"));
-      store.set({ [key]: next < min ? max : next > max ? min : next });
+      // Around the end of what there is, which the figure may know better.
+      const end = Number(button.getAttribute("data-end")) || max;
+      const now = ((Number(store.values[key]) - min) % (end - min + 1)) + min;
+      const next = now + Number(button.getAttribute("data-by"));
+      store.set({ [key]: next < min ? end : next > end ? min : next });
     });
   }
+}
+
+/**
+ * Tell the buttons that step through something how many there are.
+ * @param {ParentNode} root
+ * @param {Key} key
+ * @param {number} end
+ */
+export function setEnd(root, key, end) {
+  for (const button of root.querySelectorAll(`[data-step="${key}"]`)) button.setAttribute("data-end", String(end));
 }
 
 /**

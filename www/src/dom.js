@@ -29,6 +29,17 @@ export const canvas = (root, name) => part(root, name, HTMLCanvasElement);
 export const element = (root, name) => part(root, name, HTMLElement);
 
 /**
+ * Call `tell` where the reader points at an element: wherever a mouse is, and where a finger taps. A finger that moves may
+ * only want to scroll the page.
+ * @param {HTMLElement} place
+ * @param {(event: MouseEvent) => void} tell
+ */
+export function onPoint(place, tell) {
+  place.addEventListener("pointermove", (event) => event.pointerType !== "touch" && tell(event));
+  place.addEventListener("click", tell);
+}
+
+/**
  * Make an element.
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag

@@ -2,14 +2,13 @@
  * A figure as one SVG that needs nothing else: what stands on the screen, in the page's theme and type, without the
  * controls. Charts stay vectors, canvases become pixelated images, text stays text.
  */
+import { make } from "./dom.js";
 
 /** Parts of a figure that make no sense on paper. The label, value and ticks of a slider do. */
-const CONTROLS = "button, input, select, fieldset, details, .controls, .run-panel, .figure-tools, .figure-error, [hidden]";
+const CONTROLS = "button, input, select, fieldset, details, .controls, .lab-panel, .run-panel, .figure-tools, .figure-error, [hidden]";
 /** Where controls were left out, the gap is closed to this many pixels. */
 const GAP = 22;
 const MARGIN = 16;
-/** Time in which the fonts of a picture, which come with it, are surely loaded. */
-const FONTS_MS = 300;
 
 /** What Plot's charts are styled by; the page's variables are resolved. */
 const STYLED = [
@@ -42,50 +41,23 @@ export async function figureSvg(figure, credit, link) {
   const frame = figure.getBoundingClientRect();
   /** @type {Item[]} */
   const items = [];
-  collect(figure, frame, frame, items);
-  const bottom = Math.max(0, ...items.map((item) => item.bottom));
-  const style = getComputedStyle(figure);
-  items.push({
-    top: bottom + GAP / 2,
-    bottom: bottom + GAP / 2 + 16,
-    svg: (dy) =>
-      `<text x="0" y="${round(bottom + GAP / 2 + 12 + dy)}" font-family="${escape(style.fontFamily)}" font-size="11" ` +
-      `fill="${colourOf(figure, "--muted")}">${escape(credit)}</text>`,
-  });
-  const { body, height } = stack(items);
-  const width = Math.ceil(frame.width) + 2 * MARGIN;
+  // For a moment, so that the browser breaks its lines.
+  const last = make("p", { className: "figure-credit" }, credit);
+  figure.append(last);
+  try {
+    collect(figure, frame, frame, items);
+  } finally {
+    last.remove();
+  }
+  const { body, height: high } = stack(items);
+  const [width, height] = [Math.ceil(frame.width) + 2 * MARGIN, high + 2 * MARGIN];
   const fonts = await usedFonts(body);
   return (
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height + 2 * MARGIN}" ` +
-    `viewBox="0 0 ${width} ${height + 2 * MARGIN}">` +
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">` +
     `<title>${escape(figure.querySelector("figcaption b")?.textContent ?? "Figure")}</title><desc>${escape(link)}</desc>` +
     `<style>text{white-space:pre;font-variant-numeric:lining-nums tabular-nums}image{image-rendering:pixelated}${fonts}</style>` +
-    `<rect width="100%" height="100%" fill="${colourOf(figure, "--paper")}"/>` +
+    `<rect width="${width}" height="${height}" fill="${colourOf(figure, "--paper")}"/>` +
     `<g transform="translate(${MARGIN} ${MARGIN})">${body}</g></svg>`
-  );
-}
-
-/**
- * The same as a bitmap.
- * @param {string} svg
- * @param {number} scale
- * @returns {Promise<Blob>}
- */
-export async function rasterize(svg, scale) {
-  const image = new Image();
-  // A data address, because the page's content security policy knows no others for images.
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
-  await image.decode();
-  const canvas = document.createElement("canvas");
-  canvas.width = image.naturalWidth * scale;
-  canvas.height = image.naturalHeight * scale;
-  const context = canvas.getContext("2d");
-  // The fonts inside are only loaded once something is drawn with them, and nothing tells when they are.
-  context?.drawImage(image, 0, 0, canvas.width, canvas.height);
-  await new Promise((resolve) => setTimeout(resolve, FONTS_MS));
-  context?.drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise((resolve, reject) =>
-    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The picture is too large"))), "image/png"),
   );
 }
 
@@ -102,7 +74,8 @@ function collect(element, frame, clip, items) {
     if (!(node instanceof Element) || node.matches(CONTROLS)) continue;
     const place = node.getBoundingClientRect();
     // Hidden, or there for screen readers only; a box that exists only through its children is neither.
-    if (getComputedStyle(node).display !== "contents" && (place.width <= 1 || !node.checkVisibility())) continue;
+    const visible = place.width > 1 && node.checkVisibility({ visibilityProperty: true });
+    if (getComputedStyle(node).display !== "contents" && !visible) continue;
     const box = {
       x: place.left - frame.left,
       y: place.top - frame.top,
@@ -112,7 +85,8 @@ function collect(element, frame, clip, items) {
     if (node instanceof HTMLCanvasElement) {
       // A row of images may be longer than its place.
       const width = Math.min(box.width, clip.right - place.left);
-      const image = `<image width="${round(box.width)}" height="${round(box.height)}" href="${node.toDataURL()}"/>`;
+      const size = `width="${round(box.width)}" height="${round(box.height)}"`;
+      const image = `<image ${size} preserveAspectRatio="none" href="${node.toDataURL()}"/>`;
       items.push(item({ ...box, width }, (at) => `<svg ${at}>${image}</svg>`));
     } else if (node instanceof SVGSVGElement) {
       items.push(item(box, (at) => `<svg ${at} viewBox="${viewBox(node)}" overflow="visible">${inlined(node)}</svg>`));
@@ -150,7 +124,8 @@ function* lines(text, frame) {
     range.setStart(text, index);
     range.setEnd(text, index + letter.length);
     const [place] = range.getClientRects();
-    const space = /\s/.test(letter);
+    // Narrow spaces and those that do not break are set as they are; the others may stand for line ends.
+    const space = /[ \t\r\n]/.test(letter);
     const line = all.at(-1);
     if (!place || (space && (place.width === 0 || !line))) continue;
     if (line && Math.abs(line.top - place.top) < 2) {
@@ -170,7 +145,7 @@ function* lines(text, frame) {
       /** @param {number} dy */
       svg: (dy) =>
         `<text x="${round(left - frame.left)}" y="${round(y + dy + pen.ascent)}" textLength="${round(right - left)}" ` +
-        `${pen.attributes}>${escape(words.trimEnd())}</text>`,
+        `${pen.attributes}>${escape(words.replace(/ +$/, ""))}</text>`,
     };
   }
 }
@@ -199,7 +174,15 @@ function pens(style) {
 function* borders(element, box) {
   const style = getComputedStyle(element);
   if (!/^rgba\(.*, 0\)$|^transparent$/.test(style.backgroundColor)) {
-    yield item(box, (at) => `<rect ${at} rx="${parseFloat(style.borderRadius) || 0}" fill="${style.backgroundColor}"/>`);
+    const fill = `fill="${style.backgroundColor}"`;
+    // A key may be cut out of its box or stand on a corner of it.
+    const outline = style.rotate === "45deg" ? "polygon(50% 0, 100% 50%, 50% 100%, 0 50%)" : style.clipPath;
+    const corners = /^polygon\((.*)\)$/.exec(outline)?.[1].split(",").map((corner) => corner.match(/[\d.]+/g));
+    if (corners) {
+      yield item(box, (at) => `<svg ${at} viewBox="0 0 100 100"><path d="M${corners.join("L")}Z" ${fill}/></svg>`);
+      return;
+    }
+    yield item(box, (at) => `<rect ${at} rx="${parseFloat(style.borderRadius) || 0}" ${fill}/>`);
   }
   for (const side of /** @type {const} */ (["Top", "Right", "Bottom", "Left"])) {
     const width = parseFloat(style[`border${side}Width`]);

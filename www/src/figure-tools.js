@@ -1,9 +1,7 @@
+import { onPress } from "./buttons.js";
 import { tablesIn } from "./chart.js";
 import { make } from "./dom.js";
 import { embedCode } from "./embed.js";
-import { toFailure } from "./engine/protocol.js";
-import { figureSvg, rasterize } from "./figure-svg.js";
-import { showFailure } from "./figure.js";
 import { count } from "./format.js";
 import { isRepeatable, runLink } from "./permalink.js";
 import { copy, save, toCsv } from "./save.js";
@@ -16,8 +14,6 @@ import { copy, save, toCsv } from "./save.js";
 
 /** Pixels of a saved bitmap to one on the screen. */
 const PNG_SCALE = 2;
-/** How long a button says that it is done. */
-const DONE_MS = 2500;
 
 /** What each figure shows: its report and, if it is known, what would run it again. @type {WeakMap<Element, {report: Report, options?: RunOptions}>} */
 const shown = new WeakMap();
@@ -68,7 +64,9 @@ function tools(figure, page) {
     if (options && isRepeatable(options)) return runLink(page.store, options, report);
     return page.store.link({ figure: "" }, figure.id);
   };
-  const svg = () => {
+  // Downloaded when the first figure is saved.
+  const svg = async () => {
+    const { figureSvg } = await import("./figure-svg.js");
     const { origin, pathname } = location;
     return figureSvg(figure, `${title}, ${credit(shown.get(figure)?.report)}. ${origin}${pathname}`, link());
   };
@@ -81,18 +79,11 @@ function tools(figure, page) {
    */
   const button = (label, about, act, done) => {
     const made = make("button", { type: "button", title: about, ariaLabel: `${label}: ${about}` }, label);
-    made.addEventListener("click", async () => {
-      try {
-        await act();
-        errors.hidden = true;
-        if (!done) return;
-        made.textContent = done;
-        page.live.announce(`${done}.`);
-        setTimeout(() => (made.textContent = label), DONE_MS);
-      } catch (thrown) {
-        showFailure(errors, toFailure(thrown));
-      }
-    });
+    const tell = async () => {
+      await act();
+      if (done) page.live.announce(`${done}.`);
+    };
+    onPress(made, errors, tell, done);
     return made;
   };
 
@@ -101,7 +92,10 @@ function tools(figure, page) {
     { className: "figure-tools", role: "group", ariaLabel: `Save or share ${title}` },
     make("span", { className: "figure-tools-label", ariaHidden: "true" }, "Save"),
     button("SVG", `save ${title} as a vector picture`, async () => save(`${name}.svg`, new Blob([await svg()], { type: "image/svg+xml" }))),
-    button("PNG", `save ${title} as a bitmap`, async () => save(`${name}.png`, await rasterize(await svg(), PNG_SCALE))),
+    button("PNG", `save ${title} as a bitmap`, async () => {
+      const { rasterize } = await import("./figure-png.js");
+      save(`${name}.png`, await rasterize(await svg(), PNG_SCALE));
+    }),
     button("CSV", `save the numbers of ${title} as a table`, () => save(`${name}.csv`, toCsv(numbers(figure)))),
     button("JSON", `save ${title} with its configuration and all numbers`, () =>
       save(`${name}.json`, JSON.stringify(shown.get(figure)?.report ?? described(figure, name, page), null, 1)),

@@ -15,7 +15,7 @@ import { sentence } from "./format.js";
  *   downloads the library with training when it is first called
  * @property {import("./live.js").LiveText} live
  * @property {import("./engine/runner.js").Runner} runner
- * @property {Set<() => void>} figures redraw each figure
+ * @property {Set<() => void>} figures redraw each figure that shows the training set
  */
 
 /** How close to the screen a figure starts to work, so that it is ready when it arrives. */
@@ -100,7 +100,7 @@ export function liveFigure(root, page, { reads, compute, draw }) {
   page.figures.add(keepDrawn(root, page, { reads, ask: (values) => compute(values, lane), draw }));
 }
 
-/** When the reader first scrolls. @type {Promise<unknown> | undefined} */
+/** When the reader first scrolls, or has done so before the figures were there. @type {Promise<unknown> | undefined} */
 let scrolling;
 
 /**
@@ -119,7 +119,7 @@ export function watchNear(root, tell) {
     return observer;
   };
   const first = watch("0px");
-  scrolling ??= new Promise((resolve) => addEventListener("scroll", resolve, { once: true }));
+  scrolling ??= scrollY > 0 ? Promise.resolve() : new Promise((resolve) => addEventListener("scroll", resolve, { once: true }));
   void scrolling.then(() => {
     first.disconnect();
     watch(NEAR);

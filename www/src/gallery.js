@@ -1,5 +1,5 @@
 /** Samples side by side: each column is the same noise. */
-import { drawGrid } from "./images.js";
+import { drawRow } from "./images.js";
 import { decodeImages } from "./runs.js";
 
 /** As many as fit on a wide screen; the style sheet cuts the row in half on a narrow one. */
@@ -14,7 +14,6 @@ export const COLUMNS = 12;
 export function drawGallery(root, shape, gallery) {
   for (const canvas of /** @type {NodeListOf<HTMLCanvasElement>} */ (root.querySelectorAll("canvas[data-gallery]"))) {
     const name = /** @type {keyof import("./report.js").Gallery} */ (canvas.dataset.gallery);
-    const { width, height, rgba } = decodeImages(shape, gallery[name]);
-    drawGrid(canvas, { width, height, rgba: rgba.subarray(0, 4 * width * height * COLUMNS) }, COLUMNS);
+    drawRow(canvas, decodeImages(shape, gallery[name]), COLUMNS);
   }
 }

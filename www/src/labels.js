@@ -41,7 +41,7 @@ const top = ({ members, middle }, gap) => middle + ((members.length - 1) / 2) * 
  * @param {number} room that a label needs, in units of the curve
  */
 export function labelPlace(curve, rivals, room) {
-  let best = { at: 1, above: true, score: -Infinity };
+  let best = { at: Math.min(1, curve.length - 1), above: true, score: -Infinity };
   for (let at = 1; at < curve.length - 1; at++) {
     for (const above of [true, false]) {
       /** How far a curve stays out of the label's way, over its width. @param {number[]} other @param {number} offset */

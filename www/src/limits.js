@@ -6,6 +6,7 @@ import { count, fixed, percent, significant } from "./format.js";
 import { nearestStop } from "./run-slider.js";
 import { loadIndex, loadRun } from "./runs.js";
 import { levelOf, networks, sizes } from "./sweep.js";
+import { DETAIL_SIGMA, FEW_COPIES, MIDDLE_SIGMA } from "./verdicts.js";
 
 /**
  * @typedef {import("./report.js").Point} Point
@@ -18,14 +19,8 @@ const SETS = { faces: "Faces", patches: "Patches of photographs", mnist: "MNIST"
 /** Sizes at which the data sets are compared: on either side of the transition. */
 const FEW = 32;
 const MANY = 1024;
-/** A noise level at which a denoiser that knows more than the covariance shows it. */
-const DETAIL_SIGMA = 0.27;
-/** About the images' standard deviation, where an image is decided. */
-const MIDDLE_SIGMA = 0.55;
 /** The noise levels at which the axes agree, by the text. */
 const ALIGNED = [0.1, 3];
-/** A network makes new images if at most this share of its samples are copies. */
-const FEW_COPIES = 0.1;
 /** The level of the linearity in the table. */
 const LINEARITY_SIGMA = 1;
 /** A denoiser is better than another when its error is at most this share of the other's. */

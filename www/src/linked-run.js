@@ -9,7 +9,7 @@ const NO_RUN = { run: "", "run.config": "", "run.expect": "" };
 /**
  * @param {HTMLElement} root
  * @param {import("./figure.js").Page} page
- * @param {(options: import("./permalink.js").RunOptions) => {run?: import("./engine/runner.js").Run} | undefined} start
+ * @param {(options: import("./permalink.js").RunOptions) => {run?: import("./engine/run.js").Run} | undefined} start
  */
 export function linkedRun(root, { store, live }, start) {
   const linked = fromLink(store.values);
@@ -48,9 +48,12 @@ export function linkedRun(root, { store, live }, start) {
       run.removeEventListener("change", follow);
     });
   });
-  element(root, "linked-dismiss").addEventListener("click", () => {
-    root.hidden = true;
-    store.set(NO_RUN);
+  element(root, "linked-dismiss").addEventListener("click", () => store.set(NO_RUN));
+  // Also by the back button, which brings it back.
+  store.subscribe(["run"], () => {
+    const focused = root.contains(document.activeElement);
+    root.hidden = store.values.run === "";
+    if (focused && root.hidden) element(document, "train").focus();
   });
 }
 

@@ -1,13 +1,11 @@
 /** The notes: checks on the reader's machine, how the recorded runs were made, and how to cite. */
+import { onPress } from "./buttons.js";
 import { element, make, part } from "./dom.js";
 import { toFailure } from "./engine/protocol.js";
 import { comesNear, showFailure } from "./figure.js";
 import { duration, sentence, significant } from "./format.js";
 import { loadIndex } from "./runs.js";
 import { copy } from "./save.js";
-
-/** How long the button says that it is done. */
-const DONE_MS = 2500;
 
 /**
  * @param {HTMLElement} root
@@ -18,16 +16,7 @@ export function notesSection(root, page) {
   const cite = part(root, "copy-bibtex", HTMLButtonElement);
   const errors = make("div", { className: "figure-error", role: "alert", hidden: true });
   cite.parentElement?.after(errors);
-  cite.addEventListener("click", async () => {
-    try {
-      await copy(element(root, "bibtex").textContent ?? "");
-      errors.hidden = true;
-      cite.textContent = "Copied";
-      setTimeout(() => (cite.textContent = "Copy"), DONE_MS);
-    } catch (thrown) {
-      showFailure(errors, toFailure(thrown));
-    }
-  });
+  onPress(cite, errors, () => copy(element(root, "bibtex").textContent ?? ""), "Copied");
   void comesNear(root).then(() => recordedRuns(element(root, "recorded-runs")));
 }
 
@@ -37,33 +26,55 @@ export function notesSection(root, page) {
  */
 function selfCheck(root, { trainer, live }) {
   const button = part(root, "self-check", HTMLButtonElement);
+  const progress = part(root, "self-check-progress", HTMLProgressElement);
   const result = element(root, "self-check-result");
+  const rows = element(root, "self-check-rows");
   const errors = element(root, "self-check-error");
+  /** @type {AbortController | undefined} */
+  let running;
+
   const run = async () => {
+    running = new AbortController();
+    const { signal } = running;
+    button.textContent = "Stop";
     errors.hidden = true;
-    button.disabled = true;
-    button.textContent = "Checking…";
+    rows.replaceChildren();
+    result.hidden = progress.hidden = false;
+    progress.removeAttribute("value");
+    let [made, failed] = [0, 0];
+    /** Until they are known, as many as there are of the other engine. */
+    let count = 1;
+    /** @param {"cpu" | "gpu"} engine */
+    const checkAll = async (engine) => {
+      for (let index = 0; index < count; index++) {
+        const answer = await trainer.call("selfCheck", { engine, index }, signal);
+        count = answer.count;
+        progress.value = ++made / (2 * count);
+        failed += Number(!answer.check.holds);
+        rows.append(checkRow(answer.check));
+      }
+    };
     try {
-      const { cpu, gpu, problem } = await trainer.call("selfCheck", {});
-      const checks = [...cpu, ...gpu];
-      result
-        .querySelector("tbody")
-        ?.replaceChildren(
-          heading("CPU engine"),
-          ...cpu.map(checkRow),
-          heading("GPU engine", problem ? `Not checked: ${sentence(problem.message)}` : "Also against the CPU engine."),
-          ...gpu.map(checkRow),
-        );
-      result.hidden = false;
-      const failed = checks.filter(({ holds }) => !holds).length;
-      live.announce(failed ? `${failed} of ${checks.length} checks fail.` : `All ${checks.length} checks hold.`);
+      rows.append(heading("CPU engine"));
+      await checkAll("cpu");
+      const gpu = heading("GPU engine", "Also against the CPU engine.");
+      rows.append(gpu);
+      await checkAll("gpu").catch((thrown) => {
+        if (signal.aborted) throw thrown;
+        gpu.replaceWith(heading("GPU engine", `Not checked: ${sentence(toFailure(thrown).message)}`));
+      });
+      live.announce(failed ? `${failed} of ${made} checks fail.` : `All ${made} checks hold.`);
     } catch (thrown) {
-      showFailure(errors, toFailure(thrown), run);
+      if (!signal.aborted) showFailure(errors, toFailure(thrown), run);
     }
-    button.disabled = false;
+    progress.hidden = true;
     button.textContent = "Run the checks";
+    running = undefined;
   };
-  button.addEventListener("click", run);
+  button.addEventListener("click", () => {
+    if (running) running.abort();
+    else void run();
+  });
 }
 
 /** A line over the checks of one engine. @param {string} engine @param {string} [about] */

@@ -84,6 +84,8 @@
  *   "lab.axes": string,
  *   "lab.paths": string,
  *   "lab.fitBatches": string,
+ *   "lab.fitImages": "heldOut" | "training",
+ *   "lab.fitMethod": "normal" | "descent",
  *   "lab.seed": number,
  *   figure: string,
  *   run: string,
@@ -114,7 +116,7 @@
  *   words of this form; `form` says it as a sentence
  * @typedef {Choice | Stops | Range | Text} Parameter
  */
-import { EXPECT, RUN } from "./permalink.js";
+import { EXPECT, fromLink, RUN } from "./permalink.js";
 
 /** Sizes of training sets in the runs of Figure 1. A run need not have all; the nearest one is shown. */
 const SIZES = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
@@ -565,6 +567,30 @@ export const parameters = {
     config: "look.distillation.batches",
     of: ["gaussian-bias"],
   }),
+  "lab.fitImages": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Linear fit on",
+    help: "The images on which the linear denoiser imitates the network; on its own training images it hides what the network learned by heart.",
+    default: "heldOut",
+    config: "look.distillation.images",
+    of: ["gaussian-bias"],
+    options: [
+      { value: "heldOut", label: "Held-out" },
+      { value: "training", label: "Training" },
+    ],
+  }),
+  "lab.fitMethod": /** @type {Choice} */ ({
+    type: "choice",
+    label: "Linear fit by",
+    help: "The normal equations solve it at once; gradient descent, as in the paper, comes to the same.",
+    default: "normal",
+    config: "look.distillation.method",
+    of: ["gaussian-bias"],
+    options: [
+      { value: "normal", label: "Solving" },
+      { value: "descent", label: "Descent" },
+    ],
+  }),
   "lab.seed": seed("Seed", "All random numbers of the run follow from it.", 1),
   // What links carry besides settings.
   figure: /** @type {Text} */ ({
@@ -646,6 +672,8 @@ export function fromSearch(search, own = false) {
       problems.push("The link was made with somebody’s own images, which never leave their machine; using Faces.");
     else Object.assign(values, { [key]: value });
   }
+  if (values.run && !fromLink(values))
+    problems.push("The configuration of the run in the link is not JSON, so there is no run to repeat.");
   return { values, problems };
 }
 

@@ -3,6 +3,7 @@ import { make } from "./dom.js";
 import { keepDrawn } from "./figure.js";
 import { showReport } from "./figure-tools.js";
 import { duration } from "./format.js";
+import { fileOf } from "./run-archive.js";
 import { loadRun } from "./runs.js";
 
 /**
@@ -149,8 +150,11 @@ function runSwitch(root, page, source) {
  * How a report came about, in one sentence.
  * @param {import("./report.js").Report} report
  */
-export function provenance({ record, final, engine, adapter, seconds }) {
+export function provenance(report) {
+  const { record, final, engine, adapter, seconds } = report;
   const where = engine === "gpu" ? `GPU (${adapter})` : "CPU";
+  const file = fileOf(report);
+  if (file) return `From the file ${file}: trained on a ${where} in ${duration(seconds)}.`;
   if (!record)
     return `${final ? "Trained" : "Training"} here, on your ${where}: ${duration(seconds)}${final ? "" : " so far"}.`;
   return `Recorded on ${record.date.slice(0, 10)} in ${duration(seconds)} (${record.device}).`;

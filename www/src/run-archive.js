@@ -58,6 +58,12 @@ export async function packRun({ options, report, date, link, weights, citation }
   ]);
 }
 
+/** The files that reports were opened from. @type {WeakMap<Report, string>} */
+const opened = new WeakMap();
+
+/** The name of the file that a report was opened from, if it was. @param {Report} report */
+export const fileOf = (report) => opened.get(report);
+
 /**
  * Open a zip that {@link packRun} made.
  * @param {File} file
@@ -76,6 +82,7 @@ export async function openRun(file) {
     if (manifest?.format !== FORMAT) return undefined;
     const report = parsed("report.json");
     if (!report?.findings || !manifest.options) throw new SyntaxError();
+    opened.set(report, file.name);
     return { options: manifest.options, report, date: manifest.date, link: manifest.link };
   } catch {
     throw { kind: "BadInput", message: `The run in “${file.name}” cannot be read`, hint: "Save it again where it was made." };

@@ -10,7 +10,7 @@ import { saveRun } from "./save-run.js";
  * @typedef {import("./report.js").Report} Report
  * @typedef {import("./report.js").ExperimentName} ExperimentName
  * @typedef {import("./engine/protocol.js").RunOptions} RunOptions
- * @typedef {import("./engine/runner.js").Run} Run
+ * @typedef {import("./engine/run.js").Run} Run
  * @typedef {import("./engine/runner.js").Runner} Runner
  * @typedef {import("./engine/runner.js").SavedRun} SavedRun
  *
@@ -49,17 +49,26 @@ export function runPanel(
   /** The one of them that is about what the figure shows. @type {SavedRun | undefined} */
   let kept;
 
+  /** Counts what the reader wished; the latest counts. */
+  let wishes = 0;
+
   /** Run it, or whatever else makes a run. @param {() => Run | Promise<Run>} make */
   const begin = async (make) => {
+    const wish = ++wishes;
     reset();
     errors.hidden = true;
     try {
       const next = await make();
+      if (wish !== wishes) {
+        if (next !== run) next.pause();
+        return;
+      }
       run = next;
       next.speed = Number(speed.value);
       next.addEventListener("change", () => run === next && follow(next));
       onReport(undefined, next);
       follow(next);
+      attend();
       live.announce("Training has started.");
     } catch (thrown) {
       showFailure(errors, toFailure(thrown), start);
@@ -94,16 +103,22 @@ export function runPanel(
   };
   /** @param {Run} changed */
   const follow = (changed) => {
+    // From elsewhere, such as the lab.
+    if (changed.state === "cancelled") return reset();
+    // One who paused it after that does not want it to go on by itself.
+    if (changed.state !== "paused") waiting = false;
     if (changed.report && changed.report !== shown) {
       shown = changed.report;
       onReport(shown, changed);
     }
     if (changed.state === "failed") showFailure(errors, toFailure(changed.failure), start);
     if (changed.state === "done" && shown) live.announce(summary(shown));
-    attend();
     draw();
   };
-  /** Live work is for those who look: out of sight it waits, unless the reader wants it to go on. */
+  /**
+   * Live work is for those who look: when it goes out of sight it waits, unless the reader wants it to go on. One who then
+   * lets it go on from elsewhere, such as the lab, does want that.
+   */
   const attend = () => {
     const away = !keep.checked && (!visible || document.hidden);
     if (away && (run?.state === "running" || run?.state === "preparing")) {

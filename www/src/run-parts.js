@@ -3,8 +3,8 @@ import { make } from "./dom.js";
 import { count, duration, sentence, significant } from "./format.js";
 
 /**
- * @typedef {import("./engine/runner.js").Run} Run
- * @typedef {import("./engine/runner.js").State} State
+ * @typedef {import("./engine/run.js").Run} Run
+ * @typedef {import("./engine/run.js").State} State
  */
 
 /** Shares of the time that a run trains: for those who want to watch, or to spare their machine. */

@@ -20,6 +20,8 @@ export function runSlider(place, store, key) {
     step: "1",
     title: help,
     ariaLabel: label,
+    // Until there is something to choose from.
+    disabled: true,
     oninput: () => store.set({ [key]: stops[input.valueAsNumber] }),
   });
   const output = make("output");
@@ -30,6 +32,7 @@ export function runSlider(place, store, key) {
     if (next.join() !== stops.join()) {
       stops = next;
       input.max = String(stops.length - 1);
+      input.disabled = stops.length < 2;
       ticks.replaceChildren(
         ...stops.map((stop, i) => {
           const tick = make("span", {}, format(stop));
@@ -39,7 +42,6 @@ export function runSlider(place, store, key) {
       );
     }
     input.value = String(stops.indexOf(value));
-    input.disabled = stops.length < 2;
     input.setAttribute("aria-valuetext", format(value));
     output.value = format(value);
   };

@@ -9,6 +9,7 @@
  *
  * @typedef {object} OfShare
  * @property {import("./engine/protocol.js").ShareProgress | null} progress
+ * @property {import("./engine/protocol.js").ShareProgress | null} kept where its snapshot was taken, or its end
  * @property {Report | null} glance the last one
  * @property {Report | null} report once it is done
  * @property {Blob[]} weights once it is done

@@ -78,7 +78,7 @@ export function transitionSentence(sweep) {
   const { copies, new: fresh } = transition(sweep);
   if (copies === undefined) return `No transition: already N = ${count(fresh ?? 0)} makes new images.`;
   if (fresh === undefined) return `No transition: even N = ${count(copies)} makes copies.`;
-  return `Transition between N = ${count(copies)} and ${count(fresh)}.`;
+  return `Transition between N\u00a0=\u00a0${count(copies)} and ${count(fresh)}.`;
 }
 
 /**

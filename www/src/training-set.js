@@ -21,9 +21,9 @@ export function trainingSet(root, dropNotice, page, openRun) {
   /** What came of them. @type {import("./report.js").DataRecipe | undefined} */
   let recipe;
 
-  /** @param {File[]} files */
-  const load = async (files) => {
-    if (files.length === 0 || (await openRun(files))) return;
+  /** @param {File[]} files @param {boolean} [again] the same as before, at another size or in another worker */
+  const load = async (files, again = false) => {
+    if (files.length === 0 || (!again && (await openRun(files)))) return;
     const { "own.size": size, "own.colour": colouring } = store.values;
     const colour = colouring === "colour";
     root.setAttribute("aria-busy", "true");
@@ -39,7 +39,7 @@ export function trainingSet(root, dropNotice, page, openRun) {
       document.documentElement.setAttribute("data-own", "");
       live.announce(`Read ${count(data.count)} images from ${data.name}.`);
       if (store.values.data === "own") page.figures.forEach((update) => update());
-      else store.set({ data: "own" });
+      else if (!again) store.set({ data: "own" });
     } catch (thrown) {
       showFailure(errors, toFailure(thrown));
     }
@@ -55,7 +55,7 @@ export function trainingSet(root, dropNotice, page, openRun) {
       input.value = "";
     });
   }
-  store.subscribe(["own.size", "own.colour"], () => void load(own));
+  store.subscribe(["own.size", "own.colour"], () => void load(own, true));
   acceptDrops(dropNotice, async (transfer) => {
     try {
       await load(await droppedFiles(transfer));
@@ -89,7 +89,7 @@ export function trainingSet(root, dropNotice, page, openRun) {
 
   return {
     /** Read the reader's files once more, after the worker that held them died. */
-    reload: () => load(own),
+    reload: () => load(own, true),
     /** The reader's own images, if there are any. */
     get own() {
       return recipe;

@@ -126,6 +126,11 @@ test("the other experiments: their own fields, and as many images as they need",
   const values = { ...defaults(), "lab.sizes": "32 8", "lab.axes": "4", "lab.widths": "12 8", "lab.seeds": "3" };
   const bias = labOptions({ ...values, "lab.experiment": "gaussian-bias" });
   assert.deepEqual(bias.config, { sizes: [8, 32], axes: 4 });
+  const fit = /** @type {const} */ ({ "lab.fitImages": "training", "lab.fitMethod": "descent", "lab.fitBatches": "8" });
+  assert.deepEqual(labOptions({ ...defaults(), ...fit, "lab.experiment": "gaussian-bias" }).config, {
+    look: { distillation: { batches: 8, images: "training", method: "descent" } },
+  });
+  assert.equal(labOptions({ ...defaults(), ...fit }).config, undefined);
   assert.equal(bias.data.count, 532);
   const halves = labOptions({ ...values, "lab.experiment": "strong-generalization" });
   assert.deepEqual(halves.config, { sizes: [8, 32] });

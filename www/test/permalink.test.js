@@ -55,7 +55,9 @@ test("a bad link falls back with a notice", () => {
     assert.deepEqual(values, defaults(), bad);
     assert.equal(problems.length, 1, bad);
   }
-  assert.equal(fromLink({ ...toLink(options), "run.config": "{broken}" }), undefined);
+  const broken = { ...toLink(options), "run.config": "{broken}" };
+  assert.equal(fromLink(broken), undefined);
+  assert.match(fromSearch(toSearch({ ...defaults(), ...broken })).problems.join(), /^The configuration .* is not JSON/);
 });
 
 test("headline numbers are averaged over seeds", () => {

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
-import { mergeReports, Runner } from "../src/engine/runner.js";
+import { mergeReports } from "../src/engine/run.js";
+import { Runner } from "../src/engine/runner.js";
+import { openPromise } from "../src/engine/timing.js";
 
-/** @typedef {import("../src/engine/runner.js").Run} Run */
+/** @typedef {import("../src/engine/run.js").Run} Run */
 /** @typedef {import("../src/storage.js").KeptRun} KeptRun */
 
 const SHARE_STEPS = 60;
@@ -127,6 +129,14 @@ const slices = ({ calls }) => calls.filter((call) => call === "advance").length;
 const done = (/** @type {Run} */ run) => until(run, ({ state }) => ["done", "failed", "cancelled"].includes(state));
 const tick = () => new Promise((resolve) => setTimeout(resolve, 5 * SLICE_MS));
 
+/** Until something holds that no run tells of. @param {() => boolean} holds */
+async function eventually(holds) {
+  for (let i = 0; !holds(); i++) {
+    assert.ok(i < 500, `never: ${holds}`);
+    await new Promise((resolve) => setTimeout(resolve, SLICE_MS));
+  }
+}
+
 test("on the CPU each share has a worker, and their reports become one", async () => {
   const { runner, workers } = world();
   const run = runner.start(OPTIONS);
@@ -190,13 +200,13 @@ test("paused means that nothing is asked; one step means one slice, and a look a
   await until(run, ({ progress }) => progress.step > 0);
   run.pause();
   assert.equal(run.state, "paused");
-  await tick();
   const { calls } = workers[0];
+  await eventually(() => calls.at(-1) === "snapshot");
   const before = calls.length;
   await tick();
   assert.equal(calls.length, before);
   run.step();
-  await tick();
+  await eventually(() => calls.length >= before + 3);
   assert.deepEqual(calls.slice(before), ["advance", "glance", "snapshot"]);
   assert.equal(run.state, "paused");
   run.resume();
@@ -219,6 +229,18 @@ test("at a tenth of the speed it rests for nine tenths of the time, and full spe
   run.speed = 1;
   await done(run);
   assert.equal(run.state, "done");
+});
+
+test("a run that is paused while it rests is kept as it stands", async () => {
+  const { runner, workers, kept } = world({ choice: "gpu" });
+  const run = runner.start(OPTIONS);
+  run.speed = 0.1;
+  // The rest after the first slice is 1.8 s here.
+  await eventually(() => slices(workers[0]) === 1);
+  await tick();
+  run.pause();
+  await eventually(() => kept.get(run.id)?.progress.step === 1);
+  run.cancel();
 });
 
 test("a run can be paused before it is ready, and starts when the reader says so", async () => {
@@ -342,6 +364,42 @@ test("a change of engine keeps what was trained", async () => {
   }
 });
 
+test("a kept run says where its snapshots are, however far it has gone on since", async () => {
+  const { runner, storage } = world({ delay: (worker) => (worker === 0 ? SLICE_MS : 3 * SLICE_MS) });
+  await done(runner.start(OPTIONS));
+  const records = storage.put.mock.calls.map(({ arguments: [record] }) => record);
+  const running = records.filter(({ state }) => state === "running");
+  assert.ok(running.length > 1);
+  for (const { progress, shares } of running) {
+    const steps = await Promise.all(
+      shares.map(async ({ snapshot, report }) => (report ? SHARE_STEPS : Number((await snapshot?.text()) ?? 0))),
+    );
+    assert.equal(progress.step, Math.round((steps[0] + steps[1]) / 2));
+  }
+});
+
+test("a kept run knows where it is while a crashed worker is replaced", async () => {
+  let crashed = false;
+  const { runner, storage } = world({
+    delay: (worker) => (worker === 1 ? 2 * SLICE_MS : SLICE_MS),
+    fail(worker, call) {
+      // After its first snapshots are kept.
+      if (worker !== 0 || call !== "advance" || crashed || storage.put.mock.callCount() < 3) return undefined;
+      crashed = true;
+      return "crash";
+    },
+  });
+  await done(runner.start(OPTIONS));
+  assert.ok(crashed);
+  const records = storage.put.mock.calls.map(({ arguments: [record] }) => record);
+  const half = records.filter(({ shares }) => shares.some(({ kept }) => kept) && shares.some(({ report }) => !report));
+  assert.ok(half.length > 1);
+  for (const { progress } of half) {
+    assert.equal(progress.total, SHARE_STEPS);
+    assert.ok(progress.step > 0 && progress.step < SHARE_STEPS, `${progress.step}`);
+  }
+});
+
 test("a run that was interrupted is listed, and goes on where it stopped", async () => {
   const first = world();
   const run = first.runner.start(OPTIONS);
@@ -349,7 +407,7 @@ test("a run that was interrupted is listed, and goes on where it stopped", async
   run.pause();
   // What was under way is done, kept and told.
   await tick();
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await new Promise((resolve) => setTimeout(resolve, 400));
   const { step } = run.progress;
   assert.ok(step < SHARE_STEPS);
 
@@ -381,6 +439,22 @@ test("a run that was interrupted is listed, and goes on where it stopped", async
   await third.runner.forget(saved.id);
   assert.deepEqual(await third.runner.saved(), []);
   await assert.rejects(new Runner(third.surroundings).resumeSaved(saved.id), { kind: "BadInput" });
+});
+
+test("a run that is done and deleted does not come back with what was still to be kept", async () => {
+  const { runner, storage, kept } = world();
+  const answer = openPromise();
+  storage.put.mock.mockImplementation(async (run) => {
+    kept.set(run.id, run);
+    return void (await answer.promise);
+  });
+  const run = runner.start(OPTIONS);
+  await done(run);
+  assert.equal(run.state, "done");
+  await runner.forget(run.id);
+  answer.resolve();
+  await tick();
+  assert.equal(kept.size, 0);
 });
 
 test("a browser that keeps nothing is survived, with one notice", async () => {
@@ -450,6 +524,31 @@ test("a worker that dies while it plans is replaced; bad input is not tried agai
   await done(lost);
   assert.equal(lost.state, "failed");
   assert.equal(dead.workers.length, 3);
+});
+
+test("a reader who changes their mind twice gets the engine of the last wish", async () => {
+  const { runner } = world();
+  const run = runner.start(OPTIONS);
+  await until(run, ({ state }) => state === "running");
+  runner.switchEngine("gpu");
+  runner.switchEngine("cpu");
+  await done(run);
+  assert.equal(run.state, "done");
+  assert.equal(run.engine, "cpu");
+});
+
+test("to resume twice is to resume once", async () => {
+  const first = world();
+  const run = first.runner.start(OPTIONS);
+  await until(run, ({ progress }) => progress.step > 9);
+  run.pause();
+  await tick();
+  const second = world();
+  for (const [id, record] of first.kept) second.kept.set(id, record);
+  const [one, other] = await Promise.all([second.runner.resumeSaved(run.id), second.runner.resumeSaved(run.id)]);
+  assert.equal(one, other);
+  await done(one);
+  run.cancel();
 });
 
 test("the runner tells of each run, after the one who asked for it", async () => {

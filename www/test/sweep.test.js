@@ -48,7 +48,7 @@ test("linearity is taken at the noise level nearest to the wish", () => {
 
 test("the transition is where the samples get half as far as held-out images", () => {
   assert.deepEqual(transition(recorded), { copies: 16, new: 64 });
-  assert.equal(transitionSentence(recorded), "Transition between N = 16 and 64.");
+  assert.equal(transitionSentence(recorded), "Transition between N\u00a0=\u00a016 and 64.");
   assert.equal(transitionSentence(sweep([[1024, 1, 0.1, 1, 0.7]])), "No transition: even N = 1,024 makes copies.");
   assert.equal(transitionSentence(sweep([[8, 1, 0.7, 0, 0.9]])), "No transition: already N = 8 makes new images.");
 });

@@ -68,16 +68,13 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs to the end with every line of standard output both shown and given to `line`.
-/// Whether it succeeded.
+/// Runs to the end with every line of standard output given to `line`. Whether it succeeded.
 pub(crate) fn run_lines(command: &mut Command, mut line: impl FnMut(&str)) -> Result<bool> {
     let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| describe(command))?;
     if let Some(output) = child.stdout.take() {
         for bytes in BufReader::new(output).split(b'\n') {
             let bytes = bytes?;
-            let text = String::from_utf8_lossy(&bytes);
-            println!("{text}");
-            line(&text);
+            line(&String::from_utf8_lossy(&bytes));
         }
     }
     Ok(child.wait()?.success())

@@ -135,7 +135,7 @@ fn compile_bindgen() -> Result<()> {
 const LOCK_STAMP: &str = "node_modules/.installed-lock.json";
 
 fn npm_install() -> Result<()> {
-    npm_install_in(&www()).context("the page needs Node.js 20 or later with npm")
+    npm_install_in(&www()).context("the page needs Node.js 20.19 or later with npm")
 }
 
 /// Installs the npm packages of the lock file in `folder`, unless that was done before.

@@ -40,7 +40,10 @@ impl Package {
             Self::Vulkan => {
                 ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].into_iter().any(any_file)
             }
-            Self::Fonts => any_file("/usr/share/fonts"),
+            // A folder of its own to each font; those above stay when the fonts go.
+            Self::Fonts => {
+                ["/usr/share/fonts/truetype", "/usr/share/fonts/opentype"].into_iter().any(any_file)
+            }
         }
     }
 }

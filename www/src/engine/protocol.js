@@ -87,7 +87,8 @@
  *   & {rows: Pictures[], goal: Pictures}} WienerResult `rows`: some rows of W_t for each of the steps; zero is mid-grey
  *
  * @typedef {import("../../pkg/hidden_gaussian.js").Check} Check
- * @typedef {{cpu: Check[], gpu: Check[], problem: Failure | null}} SelfCheckResult `problem`: why the GPU was not checked
+ * @typedef {{engine: "cpu" | "gpu", index: number}} SelfCheckCall one check of an engine, so that each is shown when it is done
+ * @typedef {{check: Check, count: number}} SelfCheckResult `count`: how many checks there are of an engine
  *
  * @typedef {object} PresetCall asks for the configuration of a preset
  * @property {import("../report.js").ExperimentName} experiment
@@ -111,7 +112,7 @@
  * @typedef {keyof Calls} Kind
  *
  * @typedef {{
- *   selfCheck: {call: {}, result: SelfCheckResult},
+ *   selfCheck: {call: SelfCheckCall, result: SelfCheckResult},
  *   preset: {call: PresetCall, result: any},
  *   wiener: {call: WienerCall, result: WienerResult},
  * }} TrainerCalls

@@ -21,6 +21,11 @@ export function serve(ready, answer, idle = async () => false) {
   /** @type {import("./protocol.js").Call[]} */
   const queue = [];
   let working = false;
+  // Nothing can be answered then: the page sees the error, and starts a new worker when it is asked to try again.
+  const loaded = ready.catch((thrown) => {
+    reportError(new Error(`the library did not load: ${thrown instanceof Error ? thrown.message : thrown}`));
+    return new Promise(() => {});
+  });
 
   scope.onmessage = ({ data }) => {
     const message = /** @type {ToWorker} */ (data);
@@ -36,7 +41,7 @@ export function serve(ready, answer, idle = async () => false) {
 
   const work = async () => {
     working = true;
-    await ready;
+    await loaded;
     for (;;) {
       const next = queue.shift();
       if (!next) {

@@ -1,7 +1,6 @@
 /** What needs the library with training, but is no run: its checks, its presets and the descent of Figure III.4. */
-import init, { Dataset, Engine, presetConfig, selfCheck, wienerDescent } from "../../pkg/hidden_gaussian.js";
+import init, { Dataset, Engine, checkCount, presetConfig, selfCheck, wienerDescent } from "../../pkg/hidden_gaussian.js";
 import { DATA_SETS } from "../data.js";
-import { toFailure } from "./protocol.js";
 import { serve } from "./serve.js";
 
 /**
@@ -17,15 +16,20 @@ const ready = init({ module_or_path: new URL("../../pkg/hidden_gaussian_bg.wasm"
 /** The images of the linear denoiser. @type {Dataset} */
 let faces;
 
+/** The engine that is being checked. @type {{kind: "cpu" | "gpu", engine: Engine} | undefined} */
+let checked;
+
 /** @type {{[K in keyof TrainerCalls]: (payload: TrainerCalls[K]["call"]) => Promise<TrainerCalls[K]["result"]>}} */
 const handlers = {
-  async selfCheck() {
-    const cpu = await checkOn("cpu");
-    try {
-      return { cpu, gpu: await checkOn("gpu"), problem: null };
-    } catch (thrown) {
-      return { cpu, gpu: [], problem: toFailure(thrown) };
+  async selfCheck({ engine: kind, index }) {
+    if (checked?.kind !== kind) {
+      checked?.engine.free();
+      checked = undefined;
+      checked = { kind, engine: await Engine.open(kind) };
     }
+    const check = await selfCheck(checked.engine, index);
+    if (!check) throw { kind: "BadInput", message: `There is no check ${index}`, hint: "" };
+    return { check, count: checkCount() };
   },
 
   async preset({ experiment, preset, size, seed }) {
@@ -46,16 +50,6 @@ const handlers = {
 };
 
 serve(ready, (call, payload) => handlers[/** @type {keyof TrainerCalls} */ (call)](payload));
-
-/** @param {"cpu" | "gpu"} kind */
-async function checkOn(kind) {
-  const engine = await Engine.open(kind);
-  try {
-    return await selfCheck(engine);
-  } finally {
-    engine.free();
-  }
-}
 
 /**
  * Weights as images: zero is mid-grey, `scale` white and its negative black.

@@ -59,8 +59,6 @@ export function agreementFigure(root, page, source) {
       live.set({
         "agreement.source": provenance(report),
         "agreement.n": count(n),
-        "agreement.cosine": fixed(chosen.cosine.mean),
-        "agreement.chance": fixed(chosen.cosineOtherNoise.mean),
         "agreement.memorized": chosen.closeness.map(({ memorized }) => percent(memorized.mean)).join(" and "),
         "agreement.few": count(first.n),
         "agreement.few.cosine": fixed(first.cosine.mean),

@@ -1,6 +1,7 @@
 /** Figure I.1: one noisy image, two exact denoisers, and the softmax weights behind the first. */
 import { barY, ruleY, text } from "@observablehq/plot";
 import { chart } from "../chart.js";
+import { setEnd } from "../controls.js";
 import { HIGH_NOISE } from "../denoisers.js";
 import { canvas, element, make, NARROW } from "../dom.js";
 import { liveFigure, SETTING, setting } from "../figure.js";
@@ -51,11 +52,11 @@ export function denoiseFigure(root, page) {
         weight.textContent = i < shown ? percent(result.weights[i]) : "";
         if (i < shown) {
           drawPicture(canvas, result.heaviest, i);
-          describe(canvas, `Training image ${result.indices[i]}`);
+          describe(canvas, `Training image ${result.indices[i] + 1}`);
         }
       });
       drawPicture(source, result.heaviest);
-      describe(source, `Training image ${result.indices[0]}, which has ${percent(result.weights[0])} of the weight`);
+      describe(source, `Training image ${result.indices[0] + 1}, which has ${percent(result.weights[0])} of the weight`);
       drawWeights(result);
       // The first answer waits for the engine to start, which says nothing about its speed.
       if (latency.parentElement) latency.parentElement.hidden = answers++ === 0;
@@ -69,6 +70,7 @@ export function denoiseFigure(root, page) {
   function tell({ n, image, imageCount, rmse, weights, effective }) {
     const { "denoise.sigma": sigma, "denoise.split": split } = page.store.values;
     const images = share(effective);
+    setEnd(root, "denoise.image", imageCount);
     page.live.set({
       "denoise.n": count(n),
       "denoise.sigma": significant(sigma),
@@ -105,7 +107,7 @@ function weightsChart(root) {
       label: ({ weights, effective, n }) =>
         `Largest softmax weights: the first image has ${percent(weights[0])}; effectively ${share(effective)} of ${count(n)} images share the answer`,
       columns: ["Rank", "Training image", "Weight"],
-      rows: ({ weights, indices }) => [...weights].map((weight, i) => [i + 1, indices[i], significant(weight, 4)]),
+      rows: ({ weights, indices }) => [...weights].map((weight, i) => [i + 1, indices[i] + 1, significant(weight, 4)]),
       options({ weights, effective, n }, width) {
         const bars = width < NARROW ? BARS_NARROW : BARS;
         const ranks = Array.from({ length: bars }, (_, i) => i);

@@ -95,13 +95,11 @@ export function emergenceFigure(root, page, source) {
         "emergence.source": provenance(report),
         "emergence.n": count(here.n),
         "emergence.width": count(here.width),
-        "emergence.step": count(here.step),
         "emergence.epochs": count(Math.round(sitting.epochs)),
         "emergence.parameters": count(sitting.parameters),
         "emergence.cosine": fixed(sitting.cosineGaussian.mean),
         "emergence.memorized": percent(sitting.closeness.memorized.mean),
         "emergence.gl": fixed(sitting.closeness.gl.mean),
-        "emergence.distance": fixed(sitting.nmseGaussian.mean),
         "emergence.finals.step": finals.length > 0 ? count(finals[0].step) : "–",
         "emergence.finals.n": finals.length > 0 ? count(finals[0].n) : "–",
       });

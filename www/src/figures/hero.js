@@ -10,18 +10,17 @@ import { HALO } from "../marks.js";
 import { provenance, ReportSource, reportFigure } from "../reports.js";
 import { nearestStop } from "../run-slider.js";
 import { curve, levelOf, networks, sizes, spread } from "../sweep.js";
+import { ALIKE } from "../verdicts.js";
 
 /** @typedef {import("../sweep.js").Sweep} Sweep */
 
 /** The recorded run that it shows. */
-export const RUN = "transition-faithful-faces";
+const RUN = "transition-faithful-faces";
 /** The noise level of its linearity: where networks that copy and networks that do not differ most. */
 const SIGMA = 1;
 /** From these shares of copies on, the network copies; up to these, it makes new images. */
 const COPIES = 0.5;
 const NEW = 0.05;
-/** From this cosine on, two sets of samples look the same. */
-const ALIKE = 0.9;
 
 /**
  * @typedef {object} Curve

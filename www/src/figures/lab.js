@@ -1,5 +1,6 @@
 /** The lab: runs with every knob, over each other in one chart, kept in one table. */
 import { dot, line, link, text } from "@observablehq/plot";
+import { onPress } from "../buttons.js";
 import { chart } from "../chart.js";
 import { DENOISERS } from "../denoisers.js";
 import { element, make, NARROW, part } from "../dom.js";
@@ -9,7 +10,7 @@ import { showReport } from "../figure-tools.js";
 import { count, fixed, percent, sentence, significant } from "../format.js";
 import { inFrames } from "../frames.js";
 import { COLUMNS } from "../gallery.js";
-import { drawGrid } from "../images.js";
+import { drawRow } from "../images.js";
 import { labelPlaces } from "../labels.js";
 import { describe, labOptions, presetValues } from "../lab-runs.js";
 import { parameters } from "../parameters.js";
@@ -27,9 +28,9 @@ import { curve, levelOf, networks, sizes, transitionSentence } from "../sweep.js
  * @typedef {import("../report.js").Point} Point
  * @typedef {import("../sweep.js").Sweep} Sweep
  * @typedef {import("../permalink.js").RunOptions} RunOptions
- * @typedef {import("../engine/runner.js").Run} Run
- * @typedef {import("../engine/runner.js").State} State
- * @typedef {import("../engine/runner.js").Progress} Progress
+ * @typedef {import("../engine/run.js").Run} Run
+ * @typedef {import("../engine/run.js").State} State
+ * @typedef {import("../engine/run.js").Progress} Progress
  *
  * @typedef {object} Entry a run in the table: under way, kept by the browser, or opened from a file
  * @property {string} id
@@ -53,8 +54,6 @@ const MARKS = /** @type {const} */ (["circle", "square", "triangle", "diamond", 
 const HEIGHT = 260;
 /** The noise level of the linearity. */
 const SIGMA = 1;
-/** How long a button says that it is done. */
-const DONE_MS = 2500;
 
 /** @type {Record<import("../parameters.js").Values["lab.measure"], {title: string, of: (point: Point, level: number) => number, gaussian: (point: Point, level: number) => number, format: (value: number) => string}>} */
 const MEASURES = {
@@ -183,21 +182,11 @@ export function labFigure(root, page, { own, show }) {
     const status = make("span");
     const progress = progressBar();
     const speed = speedChoice(() => entry.run);
-    const outcome = make("td");
+    const outcome = make("td", { className: "run-outcome" });
     /** @param {string} label @param {() => unknown} act @param {string} [done] */
     const button = (label, act, done) => {
       const press = make("button", { type: "button" }, label);
-      press.addEventListener("click", async () => {
-        try {
-          await act();
-          errors.hidden = true;
-          if (!done) return;
-          press.textContent = done;
-          setTimeout(() => (press.textContent = label), DONE_MS);
-        } catch (thrown) {
-          showFailure(errors, toFailure(thrown));
-        }
-      });
+      onPress(press, errors, act, done);
       return press;
     };
     const go = button("", async () => {
@@ -252,7 +241,9 @@ export function labFigure(root, page, { own, show }) {
       if (status.textContent !== words) status.textContent = words;
       progress.show(active ? run : undefined);
       outcome.textContent = report ? outcomeOf(report) : "";
-      go.hidden = entry.state === "done" || !entry.kept;
+      // A run that failed before anything was planned can only be begun again.
+      const stillborn = run?.state === "failed" && reached.total === 0;
+      go.hidden = entry.state === "done" || !entry.kept || stillborn;
       go.textContent = active ? (run?.state === "paused" ? "Go on" : "Pause") : "Resume";
       step.hidden = run?.state !== "paused";
       restart.hidden = !active && run?.state !== "failed";
@@ -278,7 +269,8 @@ export function labFigure(root, page, { own, show }) {
 
   const train = part(root, "train", HTMLButtonElement);
   train.addEventListener("click", () => {
-    const bad = root.querySelector('[aria-invalid="true"]');
+    // Fields of other experiments are hidden, and not used.
+    const bad = root.querySelector('[aria-invalid="true"]:not([hidden] *)');
     if (!(bad instanceof HTMLInputElement)) return start(labOptions(store.values, own()));
     // Not with a value that the reader did not type.
     bad.closest("details")?.setAttribute("open", "");
@@ -425,8 +417,7 @@ function drawSamples(place, runs, wish) {
     const gallery = networks(sweep, n).find((point) => point.gallery)?.gallery;
     if (!gallery) return [];
     const canvas = make("canvas", { role: "img", ariaLabel: `Samples of run ${entry.letter} at N = ${n}` });
-    const { width, height, rgba } = decodeImages(sweep.shape, gallery.samples);
-    drawGrid(canvas, { width, height, rgba: rgba.subarray(0, 4 * width * height * COLUMNS) }, COLUMNS);
+    drawRow(canvas, decodeImages(sweep.shape, gallery.samples), COLUMNS);
     const key = make("span", { className: "run-key" }, entry.letter);
     key.style.setProperty("--colour", colourOf(entry.index));
     return [key, canvas, make("span", { className: "lab-sample-n" }, `N = ${count(n)}`)];

@@ -1,12 +1,14 @@
 /** Figure III.2: the ways of D_θ, D_L, D_G and D_M from the same noise, step by step. */
-import { ends, FEW_COPIES, MANY_COPIES } from "../bias.js";
-import { canvas, element, make } from "../dom.js";
+import { ends } from "../bias.js";
+import { setEnd } from "../controls.js";
+import { canvas, element, make, onPoint } from "../dom.js";
 import { showNumbers } from "../figure-tools.js";
 import { count, fixed, significant } from "../format.js";
 import { drawPicture, pictureCount } from "../images.js";
 import { reportFigure } from "../reports.js";
 import { runSlider } from "../run-slider.js";
 import { decodeImages } from "../runs.js";
+import { ALIKE, FEW_COPIES, MANY_COPIES } from "../verdicts.js";
 
 /**
  * @typedef {import("../report.js").Report<"gaussian-bias">} BiasReport
@@ -35,11 +37,7 @@ export function pathsFigure(root, page, source) {
     if (columns.length === steps) return;
     columns = Array.from({ length: steps }, (_, step) => {
       const cells = [...ROWS.map(() => make("canvas", { ariaHidden: "true" })), make("span")];
-      const select = () => store.set({ "bias.step": step + 1 });
-      for (const cell of cells) {
-        cell.addEventListener("pointerenter", select);
-        cell.addEventListener("click", select);
-      }
+      for (const cell of cells) onPoint(cell, () => store.set({ "bias.step": step + 1 }));
       return cells;
     });
     root.style.setProperty("--steps", String(steps));
@@ -88,6 +86,7 @@ export function pathsFigure(root, page, source) {
         "bias.cosine.gaussian": fixed(model.cosineGaussian.mean),
         "bias.cosine.empirical": fixed(model.cosineEmpirical.mean),
       });
+      setEnd(root, "bias.sample", samples);
       showNumbers(root, () => [distances(report, model)]);
       tell(report);
     },
@@ -108,7 +107,10 @@ export function pathsFigure(root, page, source) {
     // A run that is under way has tested nothing yet.
     const generalizes = report.final && many.closeness.memorized.mean < FEW_COPIES;
     const memorizes = report.final && few.closeness.memorized.mean > MANY_COPIES;
-    live.claim("bias.samples", generalizes && many.cosineLinear ? many.cosineLinear.mean > 0.9 : undefined);
+    live.claim(
+      "bias.samples",
+      generalizes && many.cosineLinear ? Math.min(many.cosineLinear.mean, many.cosineGaussian.mean) > ALIKE : undefined,
+    );
     live.claim(
       "bias.fewSamples",
       memorizes && few.cosineLinear && many.cosineLinear

@@ -38,7 +38,9 @@ export function phaseFigure(root, page, source) {
       const { config, findings } = report;
       const sittings = findings.overTime;
       const sizes = [...config.sizes].sort((/** @type {number} */ a, /** @type {number} */ b) => a - b);
-      const steps = config.checkpoints;
+      // As the library looks at networks: also at their end, and never later.
+      const last = config.trainLong.steps;
+      const steps = [...config.checkpoints.filter((/** @type {number} */ step) => step < last), last];
       const [n, step] = [nearestStop(sizes, values["emergence.n"]), nearestStop(steps, values["emergence.step"])];
       width = sittings.length > 0 ? widthOf(sittings[0]) : values["emergence.width"];
       showSizes(sizes, n);
@@ -81,7 +83,8 @@ export function phaseFigure(root, page, source) {
     const tested = final && reached.length > 1;
     // A size that did not come to copy in this run comes after all that did.
     const steps = onsets.map((sitting) => sitting?.step ?? Infinity);
-    live.claim("phase.later", tested ? steps.every((step, i) => i === 0 || step >= steps[i - 1]) : undefined);
+    const rises = steps.every((step, i) => i === 0 || step >= steps[i - 1]) && steps[0] < steps[steps.length - 1];
+    live.claim("phase.later", tested ? rises : undefined);
     // Checkpoints are a factor of two apart, so that is how exactly the times are known.
     live.claim("phase.epochs", tested ? most <= 2 * least : undefined);
     live.claim("phase.pace", final && paces.length > 1 ? latest <= 2 * soonest : undefined);

@@ -2,7 +2,7 @@
 import { dot, ruleX, text, tickX } from "@observablehq/plot";
 import { chart } from "../chart.js";
 import { DENOISERS, EXACT, MEMORIZED } from "../denoisers.js";
-import { canvas, element, NARROW } from "../dom.js";
+import { canvas, element, NARROW, onPoint } from "../dom.js";
 import { liveFigure, SETTING, setting } from "../figure.js";
 import { count, fixed, percent, significant } from "../format.js";
 import { drawGrid, drawPicture } from "../images.js";
@@ -20,15 +20,12 @@ export function samplesFigure(root, page) {
   const { store, live } = page;
   const grids = EXACT.flatMap((name) => [element(root, `${name}-samples`), element(root, `${name}-neighbours`)]);
   for (const grid of grids) {
-    /** @param {PointerEvent | MouseEvent} event */
-    const pick = (event) => {
+    onPoint(grid, ({ clientX, clientY }) => {
       const { left, top, width, height } = grid.getBoundingClientRect();
-      const column = Math.floor(((event.clientX - left) / width) * COLUMNS);
-      const row = Math.floor(((event.clientY - top) / height) * (COUNT / COLUMNS));
+      const column = Math.floor(((clientX - left) / width) * COLUMNS);
+      const row = Math.floor(((clientY - top) / height) * (COUNT / COLUMNS));
       store.set({ "samples.pick": Math.min(COUNT, Math.max(1, row * COLUMNS + column + 1)) });
-    };
-    grid.addEventListener("pointermove", pick);
-    grid.addEventListener("click", pick);
+    });
   }
   const drawRatios = ratiosChart(element(root, "ratios"));
 

@@ -1,16 +1,17 @@
 /** Figure III.1: how far D_L, D_G and D_M are from the trained network, at every noise level. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { ends, FEW_COPIES, MANY_COPIES } from "../bias.js";
+import { ends } from "../bias.js";
 import { chart } from "../chart.js";
 import { QUICK_FACES } from "../data.js";
 import { DENOISERS } from "../denoisers.js";
 import { element, NARROW } from "../dom.js";
-import { count, fixed, percent, significant } from "../format.js";
+import { count, fixed, significant } from "../format.js";
 import { labelPlace } from "../labels.js";
 import { axisName, HALO } from "../marks.js";
 import { provenance, reportFigure, ReportSource } from "../reports.js";
 import { runPanel } from "../run-panel.js";
 import { nearestStop } from "../run-slider.js";
+import { AS_GOOD, FEW_COPIES, MANY_COPIES, MIDDLE_SIGMA } from "../verdicts.js";
 
 /**
  * @typedef {import("../report.js").Report<"gaussian-bias">} BiasReport
@@ -24,13 +25,9 @@ import { nearestStop } from "../run-slider.js";
 
 /** The denoisers that the network is compared with, in the order in which they are drawn. */
 const OTHERS = /** @type {const} */ (["empirical", "gaussian", "linear"]);
-/** The noise level that the text speaks of: about the images' standard deviation, where an image is decided. */
-const MIDDLE = 0.55;
 /** The noise levels that the axis has at least; a network that still trains is looked at at a few only. */
 const LEVELS = [0.05, 10];
 const HEIGHT = 260;
-/** A denoiser is as good as another when its error is at most this much larger. */
-const AS_GOOD = 1.05;
 /** Pixels that two labels need between them. */
 const LABEL_ROOM = 26;
 
@@ -84,7 +81,7 @@ export function scoreDifferenceFigure(root, page, source) {
 
   /** @param {BiasReport} report @param {[Bias, Bias]} models */
   function tell(report, [few, many]) {
-    const sigma = nearestStop(report.sigmas, MIDDLE);
+    const sigma = nearestStop(report.sigmas, MIDDLE_SIGMA);
     const at = report.sigmas.indexOf(sigma);
     // A run that is under way has tested nothing yet.
     const memorizes = report.final && few.closeness.memorized.mean > MANY_COPIES;
@@ -96,8 +93,6 @@ export function scoreDifferenceFigure(root, page, source) {
       "bias.many": count(many.n),
       "bias.steps": count(many.step),
       "bias.sigma": significant(sigma),
-      "bias.few.memorized": percent(few.closeness.memorized.mean),
-      "bias.many.memorized": percent(many.closeness.memorized.mean),
       "bias.few.train.empirical": estimate(differences(few, "empirical")?.train[at]),
       "bias.few.train.gaussian": estimate(differences(few, "gaussian")?.train[at]),
       "bias.many.error": estimate(many.errorHeldOut[at]),
@@ -155,7 +150,7 @@ function differencesChart(root) {
     /** @type {import("../chart.js").ChartSpec<Shown>} */ ({
       name: "score differences",
       label({ sigmas, models, split }) {
-        const sigma = nearestStop(sigmas, MIDDLE);
+        const sigma = nearestStop(sigmas, MIDDLE_SIGMA);
         const at = sigmas.indexOf(sigma);
         const images = split === "train" ? "training" : "held-out";
         const parts = models.map((model) => {
@@ -210,7 +205,7 @@ function differencesChart(root) {
           y: { domain: [0, top], label: null, ticks: 4, tickSize: 0 },
           marks: [
             ruleY([0], { stroke: "var(--muted)" }),
-            ruleX([MIDDLE], { stroke: "var(--line)" }),
+            ruleX([MIDDLE_SIGMA], { stroke: "var(--line)" }),
             text(titles, {
               ...facet,
               text: "title",

@@ -1,6 +1,6 @@
 /** Figure I.2: ten Euler steps from the same noise with both denoisers. */
 import { EXACT, MEMORIZED } from "../denoisers.js";
-import { canvas, element, make } from "../dom.js";
+import { canvas, element, make, onPoint } from "../dom.js";
 import { showNumbers } from "../figure-tools.js";
 import { liveFigure, SETTING, setting } from "../figure.js";
 import { count, fixed, significant } from "../format.js";
@@ -28,11 +28,7 @@ export function trajectoryFigure(root, page) {
   element(root, "sigmas").append(...sigmas);
   const columns = sigmas.map((sigma, i) => [strips.empirical[i], strips.gaussian[i], sigma]);
   columns.forEach((cells, index) => {
-    const select = () => store.set({ "trajectory.step": index + 1 });
-    for (const cell of cells) {
-      cell.addEventListener("pointerenter", select);
-      cell.addEventListener("click", select);
-    }
+    for (const cell of cells) onPoint(cell, () => store.set({ "trajectory.step": index + 1 }));
   });
 
   /** @type {TrajectoryResult | undefined} */

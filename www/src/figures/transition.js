@@ -13,6 +13,7 @@ import { provenance, ReportSource, reportFigure } from "../reports.js";
 import { runPanel } from "../run-panel.js";
 import { nearestStop } from "../run-slider.js";
 import { compare, curve, curves, levelOf, networks, sizes, spread, transitionSentence } from "../sweep.js";
+import { ALIKE, AS_GOOD, DETAIL_SIGMA } from "../verdicts.js";
 
 /**
  * @typedef {import("../sweep.js").Sweep} Sweep
@@ -38,14 +39,6 @@ import { compare, curve, curves, levelOf, networks, sizes, spread, transitionSen
 const [LEFT, RIGHT] = [44, 72];
 const [HEIGHT, TOP, BOTTOM] = [156, 34, 8];
 const frame = { height: HEIGHT, marginTop: TOP, marginBottom: BOTTOM, marginLeft: LEFT, marginRight: RIGHT };
-
-/** A noise level at which a denoiser that knows more than the covariance shows it. */
-const DETAIL_SIGMA = 0.27;
-
-/** From this cosine on, two sets of samples look alike. */
-const ALIKE = 0.9;
-/** A denoiser is as good as another when its error is at most this much larger. */
-const AS_GOOD = 1.05;
 
 const HELD_OUT = { label: "Held out", colour: "var(--d-data)", dash: "1 3" };
 
@@ -111,8 +104,8 @@ export function transitionFigure(root, page) {
   const pickSize = (x) => recorded && store.set({ "transition.n": nearestStop(sizes(recorded), x) });
   /** @param {number} x */
   const pickSigma = (x) => recorded && store.set({ "transition.sigma": nearestStop(recorded.sigmas, x) });
-  const showSizes = axisSlider(element(root, "n"), store, "transition.n");
-  const showSigmas = axisSlider(element(root, "sigma"), store, "transition.sigma");
+  const showSizes = axisSlider(element(root, "n"), store, "transition.n", { axis: "N", notes: "epochs" });
+  const showSigmas = axisSlider(element(root, "sigma"), store, "transition.sigma", { axis: "σ" });
   const redraw = inFrames([
     withView((now) => {
       drawPoint(root, page, now);
@@ -196,25 +189,35 @@ function drawPoint(root, page, { recorded, live, n }) {
 }
 
 /**
+ * A run that was looked at at this noise level: one that is under way is seen at few, and then it is the recorded one.
+ * @param {Sweep} sweep
+ * @param {Sweep} recorded
+ * @param {number} sigma
+ */
+const atLevel = (sweep, recorded, sigma) => (sweep.sigmas.includes(sigma) ? sweep : recorded);
+
+/**
  * The sentences around the figure.
  * @param {import("../figure.js").Page} page
  * @param {View} view
  */
 function tell({ live }, { recorded, sweep, sigma }) {
-  const { gl, memorized, linearity } = curves(sweep, sigma);
-  const [level, detail] = [levelOf(sweep, sigma), levelOf(sweep, DETAIL_SIGMA)];
+  const { gl, memorized } = curves(sweep, sigma);
+  const measured = atLevel(sweep, recorded, sigma);
+  const { linearity } = curves(measured, sigma);
+  const [level, detail] = [levelOf(measured, sigma), levelOf(sweep, DETAIL_SIGMA)];
   const last = gl.length - 1;
-  /** @param {(point: Point) => number} number */
-  const ends = (number) => {
-    const values = curve(sweep, number);
+  /** @param {(point: Point) => number} number @param {Sweep} [of] */
+  const ends = (number, of = sweep) => {
+    const values = curve(of, number);
     return [values[0].mean, values[last].mean];
   };
   const cosine = ends(({ cosineGaussian }) => cosineGaussian.mean);
   const heldOut = ends(({ closenessHeldOut }) => closenessHeldOut.gl.mean);
   const peak = gl.reduce((best, size) => (size.mean > best.mean ? size : best));
   const times = ends((point) => point.epochs);
-  const [, empirical] = ends(({ linearityEmpirical }) => linearityEmpirical[level].cosine.mean);
-  const [, gaussian] = ends(({ linearityGaussian }) => linearityGaussian[level].cosine.mean);
+  const [, empirical] = ends(({ linearityEmpirical }) => linearityEmpirical[level].cosine.mean, measured);
+  const [, gaussian] = ends(({ linearityGaussian }) => linearityGaussian[level].cosine.mean, measured);
   const [, error] = ends(({ errorHeldOut }) => errorHeldOut[detail].mean);
   const [, errorGaussian] = ends((point) => point.errorGaussian[detail].mean);
   live.set({
@@ -273,7 +276,7 @@ function age(better, alike) {
 function describe({ config, data, shape }) {
   const { architecture, steps } = config.train;
   const kind = architecture.kind === "mlp" ? `MLPs of width ${count(architecture.width)}` : "U-Nets";
-  return `${shape.height} × ${shape.width} ${data.set}: ${kind}, ${count(steps)} steps of ${count(config.train.batch)} images`;
+  return `${kind} on ${shape.height} × ${shape.width} ${data.set}, ${count(steps)} steps of ${count(config.train.batch)} images`;
 }
 
 /**
@@ -298,8 +301,8 @@ function panelChart(root, { name, heading, format, references }, pick) {
     root,
     /** @type {import("../chart.js").ChartSpec<View>} */ ({
       name: heading,
-      label({ sweep, sigma }) {
-        const values = curves(sweep, sigma)[name];
+      label({ sweep, recorded, sigma }) {
+        const values = curves(name === "linearity" ? atLevel(sweep, recorded, sigma) : sweep, sigma)[name];
         const last = values[values.length - 1];
         return `${heading}: from ${format(values[0].mean)} at N = ${count(values[0].n)} to ${format(last.mean)} at N = ${count(last.n)}`;
       },

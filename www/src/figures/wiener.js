@@ -46,7 +46,7 @@ export function wienerFigure(root, page) {
   store.subscribe(["bias.descentTime"], drawStep);
 
   const lane = page.trainer.lane();
-  const update = keepDrawn(root, page, {
+  keepDrawn(root, page, {
     reads: ["bias.descentN", "bias.descentSigma", "bias.descentRate"],
     ask: (values) =>
       lane.call("wiener", {
@@ -81,7 +81,6 @@ export function wienerFigure(root, page) {
       );
     },
   });
-  page.figures.add(update);
 }
 
 /** @param {HTMLElement} root */
@@ -137,34 +136,35 @@ function errorsChart(root) {
             ruleX([steps[at]], { stroke: "var(--line)" }),
             title("What is missing along each principal axis", { dx: -34 }),
             axisName("steps of gradient descent"),
-            ...curves.flatMap(({ axis, points }, i) => {
+            ...curves.flatMap(({ points }) => [
+              line(points, { x: "step", y: "theory", stroke: "var(--muted)" }),
+              dot(points, { x: "step", y: "measured", r: 3, symbol: "diamond2", fill: "var(--d-l)" }),
+              dot(
+                points.filter(({ step }) => step === steps[at]),
+                {
+                  x: "step",
+                  y: "measured",
+                  r: 6,
+                  symbol: "diamond2",
+                  fill: "var(--d-l)",
+                  stroke: "var(--paper)",
+                  strokeWidth: 2,
+                },
+              ),
+            ]),
+            // Over all curves, so that none goes through a word.
+            ...curves.map(({ axis, points }, i) => {
               const label =
                 points.find(({ theory }) => theory < LABELS[i % LABELS.length]) ?? points[points.length - 1];
-              return [
-                line(points, { x: "step", y: "theory", stroke: "var(--muted)" }),
-                dot(points, { x: "step", y: "measured", r: 3, symbol: "diamond2", fill: "var(--d-l)" }),
-                dot(
-                  points.filter(({ step }) => step === steps[at]),
-                  {
-                    x: "step",
-                    y: "measured",
-                    r: 6,
-                    symbol: "diamond2",
-                    fill: "var(--d-l)",
-                    stroke: "var(--paper)",
-                    strokeWidth: 2,
-                  },
-                ),
-                text(label ? [label] : [], {
-                  x: "step",
-                  y: "theory",
-                  text: () => `axis ${axis}`,
-                  dx: 9,
-                  dy: -4,
-                  textAnchor: "start",
-                  ...HALO,
-                }),
-              ];
+              return text(label ? [label] : [], {
+                x: "step",
+                y: "theory",
+                text: () => `axis ${axis}`,
+                dx: 9,
+                dy: -4,
+                textAnchor: "start",
+                ...HALO,
+              });
             }),
           ],
         };

@@ -1,7 +1,6 @@
 //! Convolutions, the stages around them and the U-Net give the same numbers on both engines.
-#![cfg(not(target_arch = "wasm32"))]
 
-mod common;
+use crate::common;
 
 use common::native;
 

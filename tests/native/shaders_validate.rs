@@ -1,6 +1,5 @@
 //! Every shader parses, is valid WGSL, and declares what its Rust twin says: the same parameters, the
 //! same bindings in the same order, the same name.
-#![cfg(not(target_arch = "wasm32"))]
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -9,37 +8,71 @@ use hidden_gaussian::compute::{Access, Kernel};
 use hidden_gaussian::kernels;
 use naga::{AddressSpace, Module, ScalarKind, StorageAccess, TypeInner};
 
-/// Constants that Rust puts in front of a kernel; any valid choice will do here.
-fn constants(kernel: &Kernel) -> Vec<(&'static str, u32)> {
-    let names: &[_] = match kernel.name {
-        "matmul" | "matmul_vec4" | "matmul_workgroup" => &[
-            "LAYOUT",
-            "KEEP",
-            "BIAS",
-            "SILU",
-            "ROWS",
-            "COLS",
-            "QUADS_X",
-            "QUADS_Y",
-            "THREADS_X",
-            "THREADS_Y",
-            "DEPTH",
+/// The constants that Rust puts in front of a kernel, each with the values that it may have.
+fn constants(kernel: &Kernel) -> Vec<(&'static str, &'static [u32])> {
+    const SWITCH: &[u32] = &[0, 1];
+    const THREADS: &[u32] = &[1, 16];
+    const WIDE: (&str, &[u32]) = ("WIDE", &[1, 4]);
+    const ROW_THREADS: (&str, &[u32]) = ("ROW_THREADS", &[4, 64]);
+    match kernel.name {
+        "matmul" | "matmul_vec4" | "matmul_workgroup" => vec![
+            ("LAYOUT", &[0, 1, 2]),
+            ("KEEP", &[0, 1, 2]),
+            ("BIAS", SWITCH),
+            ("SILU", SWITCH),
+            ("ROWS", &[1, 16]),
+            ("COLS", &[1, 16]),
+            ("QUADS_X", &[1, 4]),
+            ("QUADS_Y", &[1, 4]),
+            ("THREADS_X", THREADS),
+            ("THREADS_Y", THREADS),
+            ("DEPTH", &[8, 16]),
         ],
-        "conv" => &["ADJOINT", "QUADS_Y", "QUADS_X", "STEP", "WIDE", "THREADS_X", "THREADS_Y"],
-        "conv_weight_backward" => &["QUADS_Y", "QUADS_X", "WIDE"],
-        "adam" => &["WIDE", "EACH"],
-        "group_film_silu" => &["WIDE"],
-        "square_sums" => &["WIDE", "ROW_THREADS"],
+        "conv" => vec![
+            ("ADJOINT", SWITCH),
+            ("QUADS_Y", &[1, 4]),
+            ("QUADS_X", &[1, 4]),
+            ("STEP", &[1, 4]),
+            WIDE,
+            ("THREADS_X", THREADS),
+            ("THREADS_Y", THREADS),
+        ],
+        "conv_weight_backward" => vec![("QUADS_Y", &[1, 4]), ("QUADS_X", &[1, 4]), WIDE],
+        "adam" => vec![WIDE, ("EACH", &[4])],
+        "group_film_silu" => vec![WIDE],
+        "square_sums" => vec![WIDE, ROW_THREADS],
         "denoising_loss" | "norm_film_silu" | "norm_film_silu_backward" | "pace" => {
-            &["ROW_THREADS"]
+            vec![ROW_THREADS]
         }
-        _ => &[],
-    };
-    names.iter().map(|name| (*name, if *name == "WIDE" { 4 } else { 2 })).collect()
+        _ => Vec::new(),
+    }
 }
 
+/// Enough choices of a kernel's constants for each value, and each pair of values, to be among them.
+fn choices(kernel: &Kernel) -> Vec<Vec<(&'static str, u32)>> {
+    let constants = constants(kernel);
+    let first: Vec<_> = constants.iter().map(|(name, values)| (*name, values[0])).collect();
+    let mut all = BTreeSet::from([first.clone()]);
+    for (i, (_, values)) in constants.iter().enumerate() {
+        for (j, (_, others)) in constants.iter().enumerate() {
+            for (&value, &other) in values.iter().flat_map(|v| others.iter().map(move |o| (v, o))) {
+                let mut choice = first.clone();
+                choice[i].1 = value;
+                choice[j].1 = other;
+                all.insert(choice);
+            }
+        }
+    }
+    all.into_iter().collect()
+}
+
+/// The first choice will do for what is the same in all.
 fn parse(kernel: &Kernel) -> Module {
-    let source = kernel.source(&constants(kernel));
+    parse_as(kernel, &choices(kernel)[0])
+}
+
+fn parse_as(kernel: &Kernel, constants: &[(&'static str, u32)]) -> Module {
+    let source = kernel.source(constants);
     let module = naga::front::wgsl::parse_str(&source)
         .unwrap_or_else(|error| panic!("{}", error.emit_to_string_with_path(&source, kernel.name)));
     let mut validator = naga::valid::Validator::new(
@@ -55,11 +88,13 @@ fn parse(kernel: &Kernel) -> Module {
 #[test]
 fn shaders_are_valid() {
     for kernel in kernels::ALL {
-        let module = parse(kernel);
-        let entry = &module.entry_points[0];
-        assert_eq!(entry.name, "main", "{}", kernel.name);
-        let threads: u32 = entry.workgroup_size.iter().product();
-        assert!(threads <= 256, "{}: {threads} threads to a workgroup", kernel.name);
+        for constants in choices(kernel) {
+            let module = parse_as(kernel, &constants);
+            let entry = &module.entry_points[0];
+            assert_eq!(entry.name, "main", "{}", kernel.name);
+            let threads: u32 = entry.workgroup_size.iter().product();
+            assert!(threads <= 256, "{}: {threads} threads to a workgroup", kernel.name);
+        }
     }
 }
 

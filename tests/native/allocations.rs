@@ -1,9 +1,8 @@
 //! Running a program allocates nothing; and D_M needs no more memory for more images than these take.
-#![cfg(not(target_arch = "wasm32"))]
 #![expect(unsafe_code, reason = "an allocator that counts is an allocator")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -1,12 +1,11 @@
 //! Importers: valid files round trip, each kind of bad file has its own error, and no bytes panic.
-#![cfg(not(target_arch = "wasm32"))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use hidden_gaussian::{
     Error, ErrorKind,
     data::{
-        Dataset, Fit, Format, MAX_BYTES, MAX_SIDE, MAX_VALUES, Options, Shape, detect, import,
-        packed::Packed, zip_entries,
+        Builder, Dataset, Fit, Format, MAX_BYTES, MAX_SIDE, MAX_VALUES, Options, Picture, Shape,
+        detect, import, packed::Packed, zip_entries,
     },
 };
 use miniz_oxide::deflate::compress_to_vec;
@@ -360,12 +359,14 @@ fn survives(name: &str, bytes: &[u8]) {
         for colour in [false, true] {
             let options = Options { size, colour, max_images: 8, ..Options::default() };
             if let Ok(set) = import(name, bytes, &options) {
-                let in_range = |v: &f32| (-1.001..=1.001).contains(v);
-                assert!(set.images().iter().all(in_range), "{name}");
-                assert!(set.len() <= 8);
+                assert!(in_range(&set) && set.len() <= 8, "{name}");
             }
         }
     }
+}
+
+fn in_range(set: &Dataset) -> bool {
+    set.images().iter().all(|v| (-1.001..=1.001).contains(v))
 }
 
 /// A change of a file.
@@ -444,5 +445,33 @@ proptest! {
         let _ = zip_entries(&file).map(|entries| entries.iter().for_each(|entry| {
             let _ = entry.read();
         }));
+    }
+
+    /// Pictures as a page decodes them, and as none should: sizes that do not fit their pixels.
+    #[test]
+    fn pictures_never_panic(
+        pictures in prop::collection::vec((0..40_usize, 0..40_usize, any::<u8>(), 0..8_u8), 0..12),
+        colour in any::<bool>(),
+        stretch in any::<bool>(),
+        size in prop::sample::select(vec![None, Some(0), Some(1), Some(3), Some(usize::MAX)]),
+    ) {
+        let fit = if stretch { Fit::Stretch } else { Fit::Crop };
+        let options = Options { size, colour, fit, max_images: 8 };
+        let mut builder = Builder::new("pictures", &options);
+        let mut count = 0;
+        for (width, height, value, oddity) in pictures {
+            let mut rgba: Vec<_> = (0..4 * width * height).map(|i| value.wrapping_mul(i as u8)).collect();
+            let (width, height) = match oddity {
+                0 => (usize::MAX, height),
+                1 => (usize::MAX / 2, 4),
+                2 => { rgba.pop(); (width, height) }
+                _ => (width, height),
+            };
+            let fits = oddity > 2 || oddity == 2 && rgba.is_empty();
+            let pushed = builder.push_picture(Picture { width, height, rgba: &rgba });
+            count += usize::from(pushed.is_ok());
+            prop_assert!(fits || pushed.is_err(), "{width} × {height} of {} bytes", rgba.len());
+        }
+        prop_assert!(builder.finish().is_ok_and(|set| in_range(&set)) || count == 0);
     }
 }

@@ -1,9 +1,8 @@
 //! The backward passes of convolutions, of the stages around them and of the U-Net against central
 //! differences of their forward passes.
-#![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
 
 use common::gradients::{Passes, Table, program, tensors, whole};
 use common::{noise_levels, random, relative_error, run, weights};

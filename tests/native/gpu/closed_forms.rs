@@ -1,7 +1,6 @@
 //! The exact denoisers, the sampler and the metrics against closed forms, on the GPU engine.
-#![cfg(not(target_arch = "wasm32"))]
 
-mod common;
+use crate::common;
 
 use common::native;
 

@@ -3,10 +3,9 @@
 //! All that goes wrong stands in one table. The differences are good to about 1e-3 of the largest
 //! gradient of a tensor; the tolerance of 1e-2 catches a wrong sign, a missing term, a missing
 //! factor and a transposed weight.
-#![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
 
 use common::gradients::{Passes, Table, program, tensors, whole};
 use common::{noise_levels, random, weights};

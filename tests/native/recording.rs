@@ -1,8 +1,7 @@
 //! Recording refuses what could not run, and says why; uploads do too. Nothing panics.
-#![cfg(not(target_arch = "wasm32"))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
 
 use common::random;
 use hidden_gaussian::ErrorKind;
@@ -94,9 +93,15 @@ fn limits_say_what_they_need() {
     assert!(!error.hint.is_empty());
     let x = p.buffer("x", 120).unwrap();
     let y = p.buffer("y", 120).unwrap();
-    // 120 elements are two workgroups of 64, but 120 × 64 of them would be too many.
+    // Workgroups of 64: two for 120 elements, three for 129.
     p.routine("fits", |p| axpby::record(p, [x.into(), x.into(), y.into()], [1.0, 1.0], 120))
         .unwrap();
+    let roomy = Profile { max_buffer_bytes: 4096, ..small };
+    let mut p = Program::new(2, roomy).unwrap();
+    let [x, y] = ["x", "y"].map(|name| p.buffer(name, 129).unwrap());
+    let wide = |p: &mut Program| axpby::record(p, [x.into(), x.into(), y.into()], [1.0, 1.0], 129);
+    let error = p.routine("too wide", wide).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::LimitExceeded { need: 3, have: 2 });
     let error = Program::new(3, small).unwrap_err();
     assert_eq!(error.kind, ErrorKind::LimitExceeded { need: 3, have: 2 });
     let error = Engine::Cpu.program(1).unwrap().buffer("huge", usize::MAX).unwrap_err();

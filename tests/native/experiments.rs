@@ -1,17 +1,20 @@
 //! Experiments by name on the CPU engine: shares, saved runs, damaged ones, and bad configurations.
-#![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
+
+use std::time::Duration;
 
 use common::experiments::{advance, report, split, start, tiny};
 use common::native;
 use hidden_gaussian::ErrorKind;
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::experiment::any::by_name;
-use hidden_gaussian::experiment::{Detail, Preset};
+use hidden_gaussian::experiment::emergence::Emergence;
+use hidden_gaussian::experiment::{Detail, Experiment, Preset};
 use pollster::block_on;
 use proptest::prelude::*;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 common::tests_of!(experiments, native, Some(Engine::Cpu));
@@ -107,6 +110,58 @@ fn bad_configurations_say_what_and_where() {
         let error = error.err().unwrap();
         assert!(matches!(error.kind, ErrorKind::LimitExceeded { .. }), "{name}: {error}");
     }
+}
+
+/// What is not possible is said before anything is trained.
+#[test]
+fn images_that_are_too_large_for_a_gaussian_are_refused_at_once() {
+    let split = hidden_gaussian::data::faces::faces(3, 64, 33).unwrap().split(3, 20).unwrap();
+    for name in NAMES {
+        let experiment = by_name(name).unwrap();
+        let error = block_on(experiment.start(&Engine::Cpu, &split, &tiny(name, &split)));
+        let error = error.err().unwrap();
+        assert!(matches!(error.kind, ErrorKind::LimitExceeded { have: 1024, .. }), "{error}");
+    }
+}
+
+/// A handful of images is enough to train on.
+#[test]
+fn small_sets_can_be_trained_on() {
+    for count in [4_u32, 5, 9] {
+        let set = hidden_gaussian::data::faces::faces(3, count, 6).unwrap();
+        let split = set.split(3, set.hold_out(8, 1024)).unwrap();
+        let config = tiny("transition", &split).replace("[2,5,20]", "[1]");
+        block_on(async {
+            let experiment = by_name("transition").unwrap();
+            let mut run = experiment.start(&Engine::Cpu, &split, &config).await.unwrap();
+            advance(&mut *run, usize::MAX).await;
+            report(&mut *run, Detail::Full).await;
+        });
+    }
+}
+
+/// Stopped while it looks at its last checkpoint, all steps being done, it looks when it goes on.
+#[test]
+fn an_interrupted_look_is_made_up_for() {
+    block_on(async {
+        let split = split();
+        let mut config = Emergence::preset(Preset::Quick, split.shape(), 5);
+        (config.sizes, config.widths, config.width_sizes) = (vec![4], vec![8], vec![5]);
+        config.checkpoints = vec![3];
+        (config.train_long.steps, config.train.steps) = (6, 6);
+        (config.look.samples, config.look.images) = (4, 4);
+        let mut run = Emergence::new(&Engine::Cpu, &split, config).await.unwrap();
+        while !run.advance(Duration::ZERO).await.unwrap().is_done() {}
+        let memory = run.memory().unwrap();
+        for ensemble in 0..2 {
+            let mut seen: Vec<Vec<Box<RawValue>>> = serde_json::from_str(&memory).unwrap();
+            assert_eq!(seen[ensemble].len(), 2);
+            seen[ensemble].pop();
+            run.recall(&serde_json::to_string(&seen).unwrap()).unwrap();
+            run.findings(Detail::Full).await.unwrap();
+            assert!(run.memory().unwrap() == memory);
+        }
+    });
 }
 
 fn saved(experiment: &str) -> Vec<u8> {

@@ -1,8 +1,7 @@
 //! Long work stops soon after it is told to, and nothing is lost that was done before.
-#![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -47,11 +46,12 @@ fn cancelled_after<T>(
     end.saturating_duration_since(teller.join().unwrap())
 }
 
-/// Soon enough in the best of a few tries: the machine may be busy with other things.
+/// Soon enough in most of a few tries: the machine may be busy with other things.
 fn is_soon(mut once: impl FnMut() -> Duration) {
-    let delays: Vec<Duration> = (0..4).map(|_| once()).collect();
+    let mut delays: Vec<Duration> = (0..5).map(|_| once()).collect();
     println!("{delays:?}");
-    assert!(delays.iter().min().unwrap() < &SOON, "{delays:?}");
+    delays.sort_unstable();
+    assert!(delays[2] < SOON, "{delays:?}");
 }
 
 /// An ensemble that takes long: a step of all members may take longer than anybody waits.
@@ -104,16 +104,19 @@ fn goes_on(
 }
 
 #[test]
+#[ignore = "measures time: cargo xtask test --only cancel"]
 fn training_stops_on_the_cpu() {
     training_stops(&Engine::Cpu, Preset::Main, 3);
 }
 
 #[test]
+#[ignore = "measures time: cargo xtask test --only cancel"]
 fn a_large_ensemble_stops_within_a_step() {
     training_stops(&Engine::Cpu, Preset::Faithful, 40);
 }
 
 #[test]
+#[ignore = "measures time: cargo xtask test --only cancel"]
 fn training_stops_on_the_gpu() {
     let Some(engine) = common::gpu() else { return };
     training_stops(&engine, Preset::Main, 2);
@@ -137,11 +140,13 @@ fn looking_stops(engine: &Engine, n: usize) {
 }
 
 #[test]
+#[ignore = "measures time: cargo xtask test --only cancel"]
 fn looking_stops_on_the_cpu() {
     looking_stops(&Engine::Cpu, 20_000);
 }
 
 #[test]
+#[ignore = "measures time: cargo xtask test --only cancel"]
 fn looking_stops_on_the_gpu() {
     let Some(engine) = common::gpu() else { return };
     looking_stops(&engine, 8000);
@@ -149,6 +154,7 @@ fn looking_stops_on_the_gpu() {
 
 /// A pause is no error: `step` comes back with what it has done, and does nothing until resumed.
 #[test]
+#[ignore = "measures time: cargo xtask test --only cancel"]
 fn training_pauses() {
     let _alone = alone();
     let (config, sets) = long_run(Preset::Main, 1);

@@ -1,7 +1,6 @@
 //! Every stage gives the same numbers on both engines.
-#![cfg(not(target_arch = "wasm32"))]
 
-mod common;
+use crate::common;
 
 use common::native;
 

@@ -4,7 +4,6 @@
 //! The sizes were chosen so that networks this small show the directions within seconds; at some
 //! others (N = 8, or N = 4 and 16 for early stopping) they did not. So this guards a regime that is
 //! known to work, and says nothing about how common it is.
-#![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::time::Duration;

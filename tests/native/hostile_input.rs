@@ -1,19 +1,19 @@
 //! Whatever a file or a configuration says: an error or a run, never a panic, and nothing is
 //! allocated before its size is known to be sensible.
-#![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use common::training;
 use hidden_gaussian::ErrorKind;
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::{Shape, faces::faces};
 use hidden_gaussian::denoiser::TrainingSets;
-use hidden_gaussian::experiment::Preset;
 use hidden_gaussian::experiment::any::by_name;
+use hidden_gaussian::experiment::{Detail, Preset};
 use hidden_gaussian::model::Architecture;
 use hidden_gaussian::model::unet::{Norm, UNet};
 use hidden_gaussian::train::{Checkpoint, Config, Plan, Session};
@@ -177,6 +177,43 @@ proptest! {
         drop(experiment.shares(&config, 3));
         drop(block_on(experiment.start(&Engine::Cpu, &split, &config)));
     }
+}
+
+/// Checkpoints in any order, twice, and beyond the end: each is come to once, and the run ends.
+#[test]
+fn checkpoints_in_disorder_come_to_an_end() {
+    let split = faces(1, 60, 4).unwrap().split(1, 20).unwrap();
+    let experiment = by_name("emergence").unwrap();
+    let config = experiment.preset(Preset::Quick, split.shape(), 1).unwrap();
+    let mut config: Value = serde_json::from_str(&config).unwrap();
+    for (name, value) in [
+        ("sizes", json!([4])),
+        ("widths", json!([4])),
+        ("widthSizes", json!([4])),
+        ("checkpoints", json!([6, 2, 90, 2])),
+    ] {
+        config[name] = value;
+    }
+    for train in ["train", "trainLong"] {
+        config[train]["steps"] = json!(8);
+        config[train]["batch"] = json!(2);
+    }
+    config["look"]["samples"] = json!(2);
+    config["look"]["images"] = json!(2);
+    let config = config.to_string();
+    let mut run = block_on(experiment.start(&Engine::Cpu, &split, &config)).unwrap();
+    for _ in 0..100 {
+        let progress = block_on(run.advance(Duration::from_secs(1))).unwrap();
+        if progress.step == progress.total {
+            let report: Value =
+                serde_json::from_str(&block_on(run.report(Detail::Full)).unwrap()).unwrap();
+            let steps = report["findings"]["overTime"].as_array().unwrap().iter();
+            let steps: Vec<_> = steps.map(|sitting| sitting["step"].as_u64().unwrap()).collect();
+            assert_eq!(steps, [2, 6, 8]);
+            return;
+        }
+    }
+    panic!("the run does not end");
 }
 
 /// What the numbers on the command line come to.

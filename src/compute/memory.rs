@@ -1,0 +1,39 @@
+//! Memory of the CPU engine.
+//!
+//! Vectors that lie across two cache lines take longer to load, and an allocator leaves to chance
+//! whether they do.
+
+use std::ops::{Deref, DerefMut};
+
+/// Numbers, from the beginning of a cache line on.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    lines: Vec<Line>,
+    len: usize,
+}
+
+#[derive(Debug, Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)]
+#[repr(C, align(64))]
+struct Line([f32; 16]);
+
+impl Memory {
+    pub(super) const EMPTY: Self = Self { lines: Vec::new(), len: 0 };
+
+    pub(super) fn zeros(len: usize) -> Self {
+        Self { lines: bytemuck::zeroed_vec(len.div_ceil(16)), len }
+    }
+}
+
+impl Deref for Memory {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        &bytemuck::cast_slice(&self.lines)[..self.len]
+    }
+}
+
+impl DerefMut for Memory {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
+    }
+}

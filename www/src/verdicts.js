@@ -1,0 +1,14 @@
+/** From where on a sentence about a run holds: one measure for all figures. */
+
+/** A network memorizes if more than this share of its samples are copies. */
+export const MANY_COPIES = 0.5;
+/** It generalizes if fewer are. */
+export const FEW_COPIES = 0.1;
+/** From this cosine on, two sets of samples look alike. */
+export const ALIKE = 0.9;
+/** A denoiser is as good as another when its error is at most so many times as large. */
+export const AS_GOOD = 1.05;
+/** A noise level at which a denoiser that knows more than the covariance shows it. */
+export const DETAIL_SIGMA = 0.27;
+/** About the images' standard deviation, where it is decided which image appears. */
+export const MIDDLE_SIGMA = 0.55;
