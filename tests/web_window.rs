@@ -1,4 +1,5 @@
-//! The engines in a browser's window.
+//! The engines in a browser's window. The page has them in workers (`web_worker.rs`), where all tests
+//! run; here are those that use the whole of an engine.
 #![cfg(target_arch = "wasm32")]
 
 mod common;
@@ -17,5 +18,4 @@ mod gpu {
     use super::common;
     use common::browser;
     common::tests_of!(closed_forms, browser, common::gpu().await);
-    common::tests_of!(stages, browser, common::gpu().await);
 }

@@ -40,7 +40,8 @@ async function alike(page, name, svg, png) {
   const viewer = await context.newPage();
   await viewer.route("**/*", (route) => route.fulfill({ contentType: "image/svg+xml", body: svg }));
   await viewer.goto("http://viewer.test/");
-  await viewer.evaluate(() => document.fonts.ready);
+  // A font is loaded when something asks for it; until then its words are invisible.
+  await viewer.evaluate(() => Promise.all([...document.fonts].map((font) => font.load())));
   // Beside much other work Chromium sometimes cannot take one.
   const picture = () => viewer.screenshot({ timeout: 20_000 });
   const taken = await picture().catch(picture).catch(picture);

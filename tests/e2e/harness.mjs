@@ -51,7 +51,10 @@ after(() => Promise.all([...browsers.values()].map(async (launched) => (await la
  * another host for anything.
  *
  * A test that measures time is marked `alone`: nothing may run beside it. ALONE=only runs just those, ALONE=none all others.
- * A test may take `timeout` milliseconds.
+ * A try may take `timeout` milliseconds.
+ *
+ * A test that fails is tried once more: on a shared machine a browser may stand still for seconds. The second try is told
+ * in the summary, and more than a few in a file are the page's fault.
  *
  * @param {string} name
  * @param {{
@@ -70,24 +73,50 @@ export function siteTest(name, options, body) {
     const withWebgpu = webgpu[Math.min(i, webgpu.length - 1)];
     const width = widths[Math.min(i, widths.length - 1)];
     const kind = `${withWebgpu ? "with WebGPU" : "without WebGPU"}${width ? `, ${width} px` : ""}`;
-    test(`${name} (${kind})`, { timeout }, async ({ signal }) => {
-      const viewport = width ? { viewport: { width, height: 844 } } : {};
-      // Smooth scrolling takes its time, and a test that has gone on meanwhile is led astray.
-      const options = { reducedMotion: /** @type {const} */ ("reduce"), ...viewport, ...contextOptions };
-      const context = await (await browser(withWebgpu)).newContext(options);
-      // The page of a test that takes too long would train on beside those that follow.
-      signal.addEventListener("abort", () => void context.close().catch(() => {}));
+    const viewport = width ? { viewport: { width, height: 844 } } : {};
+    // Smooth scrolling takes its time, and a test that has gone on meanwhile is led astray.
+    const options = { reducedMotion: /** @type {const} */ ("reduce"), ...viewport, ...contextOptions };
+    const attempt = () => inFreshPage(withWebgpu, options, timeout, (page) => body(page, { webgpu: withWebgpu }));
+    test(`${name} (${kind})`, async (t) => {
       try {
-        const page = await context.newPage();
-        const faults = watch(page);
-        const failure = await body(page, { webgpu: withWebgpu }).catch((error) => error);
-        // What went wrong on the page explains best why the body failed.
-        if (faults.length > 0) throw new Error(faults.join("\n"), { cause: failure });
-        if (failure) throw failure;
-      } finally {
-        await context.close();
+        await attempt();
+      } catch (error) {
+        if (secondTries === 0) throw error;
+        secondTries -= 1;
+        t.diagnostic(`second try: ${t.name}: ${`${error}`.split("\n")[0]}`);
+        await attempt();
       }
     });
+  }
+}
+
+/** Second tries that the tests of a file may still take. */
+let secondTries = 2;
+
+/**
+ * @param {boolean} webgpu
+ * @param {import("playwright-core").BrowserContextOptions} options
+ * @param {number} timeout
+ * @param {(page: import("playwright-core").Page) => Promise<void>} body
+ */
+async function inFreshPage(webgpu, options, timeout, body) {
+  const context = await (await browser(webgpu)).newContext(options);
+  /** @type {NodeJS.Timeout | undefined} */
+  let clock;
+  const late = new Promise((_, reject) => {
+    clock = setTimeout(() => reject(new Error(`it took over ${timeout / 1000} s`)), timeout);
+  });
+  try {
+    const page = await context.newPage();
+    const faults = watch(page);
+    const failure = await Promise.race([body(page), late]).catch((error) => error);
+    // What went wrong on the page explains best why the body failed.
+    if (faults.length > 0) throw new Error(faults.join("\n"), { cause: failure });
+    if (failure) throw failure;
+  } finally {
+    clearTimeout(clock);
+    // Also ends a body that is late: its page would train on beside those that follow.
+    await context.close();
   }
 }
 

@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 
 use crate::{
-    process::{cargo, command, npm_script, root, run_lines, target_dir, www},
+    process::{cargo, command, compiling, npm_script, root, run_lines, target_dir, www},
     serve, site,
     tools::{self, Package},
 };
@@ -144,6 +144,11 @@ pub(crate) fn test(only: &[String]) -> Result<ExitCode> {
     let mut rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
     rows.sort_by_key(|row| PARTS.iter().position(|part| part.name == row.name));
     print!("\n{}", table(&rows, start.elapsed().as_secs_f32()));
+    for row in &rows {
+        for test in &row.second_tries {
+            println!("{} took a second try: {test}", row.name);
+        }
+    }
     let total = Tally::sum(&rows);
     println!("{} passed, {} failed, {} skipped", total.passed, total.failed, total.skipped);
     Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -153,7 +158,7 @@ impl Part {
     fn run(&self, no_site: bool) -> Row {
         println!("\n== {}: {}", self.name, self.about);
         let start = Instant::now();
-        let mut row = Row { name: self.name, tally: Tally::default(), seconds: 0.0 };
+        let mut row = Row { name: self.name, ..Row::default() };
         let result = if no_site {
             Err(anyhow::anyhow!("the site did not build"))
         } else {
@@ -182,10 +187,13 @@ struct Tally {
 }
 
 /// What is known of a part.
+#[derive(Default)]
 struct Row {
     name: &'static str,
     tally: Tally,
     seconds: f32,
+    /// Tests in Chromium that were tried again (`tests/e2e/harness.mjs`), and why.
+    second_tries: Vec<String>,
 }
 
 fn table(rows: &[Row], seconds: f32) -> String {
@@ -214,6 +222,7 @@ impl Row {
         let passed = run_lines(command, |line| {
             println!("{:<6} | {line}", self.name);
             self.tally.read(line);
+            self.second_tries.extend(line.trim().strip_prefix("ℹ second try: ").map(String::from));
         })?;
         if !passed && self.tally.failed == before {
             self.tally.failed += 1;
@@ -322,7 +331,7 @@ fn web(row: &mut Row) -> Result<()> {
     // Cargo locks the folder that it compiles into, and the native tests compile at the same time.
     let folder = target_dir()?.join("web");
     let wasm_pack = |args: &[&str]| {
-        let mut wasm_pack = command("wasm-pack", args);
+        let mut wasm_pack = compiling(command("wasm-pack", args));
         wasm_pack.env("PATH", &path).env("CARGO_TARGET_DIR", &folder);
         wasm_pack
     };
@@ -412,8 +421,14 @@ mod tests {
                 name: "unit",
                 tally: Tally { passed: 120, failed: 0, skipped: 1 },
                 seconds: 61.25,
+                ..Row::default()
             },
-            Row { name: "e2e", tally: Tally { passed: 3, failed: 2, skipped: 0 }, seconds: 9.0 },
+            Row {
+                name: "e2e",
+                tally: Tally { passed: 3, failed: 2, skipped: 0 },
+                seconds: 9.0,
+                ..Row::default()
+            },
         ];
         let expected = "\
 part       tests  passed  failed skipped  seconds
