@@ -9,6 +9,7 @@ use hidden_gaussian::experiment::strong_generalization::Agreement;
 use hidden_gaussian::experiment::study::{Differences, Point};
 use hidden_gaussian::metrics::Estimate;
 use hidden_gaussian::model::Architecture;
+use hidden_gaussian::train::Status;
 
 /// Rows of cells under a heading; numbers stand on the right.
 #[derive(Debug)]
@@ -71,7 +72,10 @@ const POINT: [&str; 8] =
 fn point_cells(point: &Point, look: &Look) -> Vec<String> {
     vec![
         point.member.n.to_string(),
-        point.step.to_string(),
+        match point.status {
+            Status::Learning => point.step.to_string(),
+            Status::Diverged { step } => format!("{step}, diverged"),
+        },
         format!("{:.0}", point.epochs),
         estimate(&point.closeness.memorized),
         estimate(&point.closeness.gl),
@@ -142,7 +146,9 @@ impl Tabulate for Vec<Agreement> {
             let [a, b] = &agreement.closeness;
             let estimates =
                 [&agreement.cosine, &agreement.cosine_other_noise, &a.memorized, &b.memorized];
-            table.row([agreement.n.to_string()].into_iter().chain(estimates.map(estimate)));
+            let diverged = agreement.status.iter().any(|status| status.is_diverged());
+            let n = format!("{}{}", agreement.n, if diverged { ", diverged" } else { "" });
+            table.row([n].into_iter().chain(estimates.map(estimate)));
         }
         table
     }

@@ -1,8 +1,11 @@
 //! The GPU engine: a loaded program is pipelines, bind groups and buffers, all made once; running it
 //! encodes dispatches and nothing else.
 
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use wgpu::BufferUsages;
 
 use super::control::Control;
 use super::faults::Faults;
@@ -232,6 +235,34 @@ fn gpu_error(error: &wgpu::Error) -> Error {
     }
 }
 
+/// A buffer whose memory is given back when it is dropped. In a browser wgpu leaves that to the garbage
+/// collector, which does not see how much of the GPU's memory so small an object holds.
+#[derive(Debug)]
+pub(super) struct OwnBuffer(wgpu::Buffer);
+
+impl OwnBuffer {
+    pub(super) fn new(device: &wgpu::Device, label: &str, size: u64, usage: BufferUsages) -> Self {
+        let (label, mapped_at_creation) = (Some(label), false);
+        let descriptor = wgpu::BufferDescriptor { label, size, usage, mapped_at_creation };
+        Self(device.create_buffer(&descriptor))
+    }
+}
+
+impl Deref for OwnBuffer {
+    type Target = wgpu::Buffer;
+
+    fn deref(&self) -> &wgpu::Buffer {
+        &self.0
+    }
+}
+
+impl Drop for OwnBuffer {
+    fn drop(&mut self) {
+        // What was submitted before is still done.
+        self.0.destroy();
+    }
+}
+
 /// A stage, ready to dispatch.
 #[derive(Debug)]
 struct Dispatch {
@@ -240,14 +271,22 @@ struct Dispatch {
     workgroups: [u32; 3],
 }
 
+/// A routine, ready to run.
+#[derive(Debug)]
+struct LoadedRoutine {
+    stages: Vec<Dispatch>,
+    /// Their parameters, which the bind groups refer to.
+    _uniforms: OwnBuffer,
+}
+
 /// A program with its buffers on a GPU.
 #[derive(Debug)]
 pub struct GpuProgram {
     gpu: Gpu,
     program: Program,
     control: Control,
-    buffers: Vec<wgpu::Buffer>,
-    routines: Vec<Vec<Dispatch>>,
+    buffers: Vec<OwnBuffer>,
+    routines: Vec<LoadedRoutine>,
     /// Stages that are submitted at a time where the work can be cancelled in between.
     #[cfg(not(target_arch = "wasm32"))]
     piece: usize,
@@ -264,14 +303,9 @@ impl GpuProgram {
         let memory = gpu.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
         let internal = gpu.device.push_error_scope(wgpu::ErrorFilter::Internal);
         let buffers = program.buffers().iter().map(|info| {
-            gpu.device.create_buffer(&wgpu::BufferDescriptor {
-                label: Some(&info.name),
-                size: 4 * (info.buffer.len() * copies(&program, info.buffer)) as u64,
-                usage: wgpu::BufferUsages::STORAGE
-                    | wgpu::BufferUsages::COPY_SRC
-                    | wgpu::BufferUsages::COPY_DST,
-                mapped_at_creation: false,
-            })
+            let size = 4 * (info.buffer.len() * copies(&program, info.buffer)) as u64;
+            let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
+            OwnBuffer::new(&gpu.device, &info.name, size, usage)
         });
         let buffers: Vec<_> = buffers.collect();
         // Compiling is what takes the time.
@@ -328,8 +362,9 @@ impl GpuProgram {
     }
 
     fn handle(&self, buffer: Buffer) -> Result<&wgpu::Buffer> {
-        self.buffers
-            .get(buffer.id)
+        let found = self.buffers.get(buffer.id);
+        found
+            .map(Deref::deref)
             .ok_or_else(|| Error::bad_input("No such buffer in this program", ""))
     }
 
@@ -372,7 +407,8 @@ impl GpuProgram {
 
     fn stages(&self, routine: Routine) -> Result<&[Dispatch]> {
         self.gpu.faults.check()?;
-        let stages = self.routines.get(routine.0).map(Vec::as_slice);
+        let routine = self.routines.get(routine.0);
+        let stages = routine.map(|routine| routine.stages.as_slice());
         stages.ok_or_else(|| Error::bad_input("No such routine in this program", ""))
     }
 
@@ -421,10 +457,10 @@ fn copies(program: &Program, buffer: Buffer) -> usize {
 fn routine(
     gpu: &Gpu,
     program: &Program,
-    buffers: &[wgpu::Buffer],
+    buffers: &[OwnBuffer],
     name: &str,
     stages: &[Stage],
-) -> Vec<Dispatch> {
+) -> LoadedRoutine {
     let (members, at_once) = (program.members(), program.profile().members_at_once.max(1));
     let groups = (0..members).step_by(at_once);
     let plan: Vec<(usize, &Stage)> =
@@ -440,12 +476,8 @@ fn routine(
         }
         words[slot..slot + MAX_PARAMS].copy_from_slice(&stage.params);
     }
-    let uniforms = gpu.device.create_buffer(&wgpu::BufferDescriptor {
-        label: Some(name),
-        size: 4 * words.len() as u64,
-        usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
-        mapped_at_creation: false,
-    });
+    let usage = BufferUsages::UNIFORM | BufferUsages::COPY_DST;
+    let uniforms = OwnBuffer::new(&gpu.device, name, 4 * words.len() as u64, usage);
     gpu.queue.write_buffer(&uniforms, 0, bytemuck::cast_slice(&words));
     let dispatch = |(index, &(first, stage)): (usize, &(usize, &Stage))| {
         let Pipeline { layout, pipeline, .. } = gpu.pipeline(stage);
@@ -473,5 +505,6 @@ fn routine(
         let z = at_once.min(members - first) as u32;
         Dispatch { pipeline, bind_group, workgroups: [x, y, z] }
     };
-    plan.iter().enumerate().map(dispatch).collect()
+    let stages = plan.iter().enumerate().map(dispatch).collect();
+    LoadedRoutine { stages, _uniforms: uniforms }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_channel::oneshot;
 
 use super::faults::Faults;
+use super::gpu::OwnBuffer;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Copies `source` to a mappable buffer, maps it and returns its words.
@@ -15,12 +16,8 @@ pub(super) async fn read(
     faults: &Faults,
     deadline: Duration,
 ) -> Result<Vec<u32>> {
-    let staging = device.create_buffer(&wgpu::BufferDescriptor {
-        label: Some("readback"),
-        size: source.size(),
-        usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-        mapped_at_creation: false,
-    });
+    let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
+    let staging = OwnBuffer::new(device, "readback", source.size(), usage);
     let mut encoder = device.create_command_encoder(&Default::default());
     encoder.copy_buffer_to_buffer(source, 0, &staging, 0, source.size());
     queue.submit([encoder.finish()]);

@@ -15,7 +15,7 @@ use crate::data::{Shape, Split};
 use crate::error::Result;
 use crate::json::from_json;
 use crate::metrics::{Closeness, Estimate};
-use crate::train::{self, Session};
+use crate::train::{self, Session, Status};
 
 /// What to train and what to look at.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -39,6 +39,8 @@ from_json!(Config { sizes, seeds, train, look });
 pub struct Agreement {
     /// Images in each of the two training sets.
     pub n: usize,
+    /// Whether the two still learn.
+    pub status: [Status; 2],
     /// Cosine between their samples from the same noise, about the mean training image.
     pub cosine: Estimate,
     /// The same for different noise: what agrees by chance.
@@ -110,6 +112,7 @@ impl Experiment for StrongGeneralization {
             other_noise.samples.rotate_left(dim);
             Ok(Agreement {
                 n,
+                status: points.each_ref().map(|point| point.status),
                 cosine: a.sample_cosine(b, &mean),
                 cosine_other_noise: a.sample_cosine(&other_noise, &mean),
                 closeness: points.each_ref().map(|point| point.closeness.clone()),

@@ -195,13 +195,14 @@ impl Study {
             let range = &self.sets.ranges()[m];
             let reference = Reference::of(references, range)?;
             let Reference { gaussian, empirical, .. } = reference;
-            let mean = reference.mean();
+            let (mean, status) = (reference.mean(), report.members[m].status);
+            let images_seen = f64::from(status.steps(report.step)) * config.batch as f64;
             Ok(Point {
                 member: Member { first: range.start, n: range.len(), seed: config.seeds[m] },
                 parameters,
                 step: report.step,
-                epochs: f64::from(report.step) * config.batch as f64 / range.len() as f64,
-                status: report.members[m].status,
+                epochs: images_seen / range.len() as f64,
+                status,
                 closeness: portrait.nearest.closeness.clone(),
                 closeness_gaussian: gaussian.nearest.closeness.clone(),
                 closeness_held_out: reference.held_out.clone(),
@@ -258,11 +259,12 @@ pub struct Point {
     pub member: Member,
     /// Numbers that it learns.
     pub parameters: usize,
-    /// Training steps so far.
+    /// Training steps of the ensemble so far.
     pub step: u32,
-    /// How often it has seen each training image, on average.
+    /// How often it has learned from each training image, on average.
     pub epochs: f64,
-    /// Whether it still learns.
+    /// Whether it still learns. What is found of a network that does not is found of its last good
+    /// weights, and says nothing of one that is trained.
     pub status: Status,
     /// How close its samples come to its training set.
     pub closeness: Closeness,

@@ -171,6 +171,23 @@ pub enum Status {
     },
 }
 
+impl Status {
+    /// Steps that a member has learned from, of `done` that its ensemble has done.
+    #[must_use]
+    pub const fn steps(self, done: u32) -> u32 {
+        match self {
+            Self::Learning => done,
+            Self::Diverged { step } => step,
+        }
+    }
+
+    /// Whether it has diverged.
+    #[must_use]
+    pub const fn is_diverged(self) -> bool {
+        matches!(self, Self::Diverged { .. })
+    }
+}
+
 /// How a member is doing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -47,12 +47,4 @@ impl Engine {
             ("rates", fields(&[("cpu", rates.cpu.into()), ("gpu", rates.gpu.into())])),
         ])
     }
-
-    /// Destroys the GPU device, as a driver reset would. For tests of what follows.
-    #[wasm_bindgen(js_name = loseDevice)]
-    pub fn lose_device(&self) {
-        if let compute::Engine::Gpu(gpu) = &self.inner {
-            gpu.destroy();
-        }
-    }
 }

@@ -59,6 +59,30 @@ fn shares_make_the_whole() {
     }
 }
 
+/// A network that stopped to learn is not told of as one that was trained.
+#[test]
+fn diverged_networks_are_told_apart() {
+    let diverging = |name| {
+        let mut config: Value = serde_json::from_str(&tiny(name, &split())).unwrap();
+        config["train"]["rate"] = json!(0.9);
+        config["train"]["warmUp"] = json!(1);
+        // A loss is about 1 in the beginning.
+        config["train"]["blowUp"] = json!(4.0);
+        findings(&config.to_string(), name)
+    };
+    for point in diverging("transition").as_array().unwrap() {
+        assert_eq!(point["status"]["name"], "diverged", "{point}");
+        let number = |path| point.pointer(path).and_then(Value::as_f64).unwrap();
+        let own = number("/status/step");
+        assert!(own < number("/step"), "{own}");
+        assert_eq!(number("/epochs"), own * 5.0 / number("/n"));
+    }
+    for agreement in diverging("strong-generalization").as_array().unwrap() {
+        let names = [0, 1].map(|half| &agreement["status"][half]["name"]);
+        assert_eq!(names, ["diverged"; 2]);
+    }
+}
+
 /// The page trains the quick presets on two or three workers, none of which should wait for long.
 #[test]
 fn the_quick_presets_are_shared_evenly() {

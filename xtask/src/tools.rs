@@ -119,7 +119,8 @@ fn wasm_tools() -> Result<[PathBuf; 2]> {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock();
     let bindgen = wasm_bindgen_version()?;
-    // The lock file of wasm-bindgen-cli is ahead of some registries' mirrors; wasm-pack's is not.
+    // The lock file of wasm-bindgen-cli names versions that are not to be had everywhere; that of
+    // wasm-pack does not.
     // The runner talks to a local driver only, so it can do without TLS.
     Ok([
         cargo_install("wasm-pack", WASM_PACK, &["--locked"])?,
