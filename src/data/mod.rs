@@ -271,7 +271,14 @@ pub struct Standardization {
 impl Standardization {
     /// What takes `rows` to mean 0 in each pixel and standard deviation [`SIGMA_DATA`] over all.
     pub fn measure(rows: &[f32], dim: usize) -> Result<Self> {
-        let count = (rows.len() / dim.max(1)) as f64;
+        let count = rows.len() / dim.max(1);
+        if count < 2 {
+            return Err(Error::bad_input(
+                format!("{count} of the images would be left to train on: some are held out"),
+                "Use a set of four images or more",
+            ));
+        }
+        let count = count as f64;
         let mut sums = vec![0.0_f64; dim];
         for row in rows.chunks_exact(dim.max(1)) {
             for (sum, &value) in sums.iter_mut().zip(row) {

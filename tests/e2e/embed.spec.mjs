@@ -39,3 +39,20 @@ siteTest("the README's frame shows its figure", { webgpu: [false] }, async (page
   assert.ok(await figure.isVisible());
   assert.ok(await page.frameLocator("iframe").locator("h1").isHidden());
 });
+
+siteTest(
+  "the copied code's frame is as high as its figure",
+  { webgpu: [false], context: { permissions: ["clipboard-read", "clipboard-write"] } },
+  async (page) => {
+    await page.goto(`${siteUrl}#transition`);
+    await page.locator('#transition[data-ready][aria-busy="false"]').waitFor();
+    await page.locator("#transition .figure-tools button", { hasText: "Embed" }).click();
+    await page.locator("#transition .figure-tools button", { hasText: "Code copied" }).waitFor();
+    const code = await page.evaluate(() => navigator.clipboard.readText());
+    const height = Number(/ height="(\d+)"/.exec(code)?.[1]);
+    await page.goto(`${siteUrl}?figure=transition`);
+    await page.locator('#transition[data-ready][aria-busy="false"]').waitFor();
+    const needed = await page.evaluate(() => document.documentElement.scrollHeight);
+    assert.ok(height >= needed && height < needed + 40, `${height} for ${needed}`);
+  },
+);

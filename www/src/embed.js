@@ -30,13 +30,18 @@ export function mountEmbed(store, home) {
   return undefined;
 }
 
+/** The line above a figure that stands alone, and the space around it, in pixels. */
+const AROUND = 84;
+
 /**
  * What an author pastes into a page to show this figure in its present state.
  * @param {Store} store
- * @param {string} name
+ * @param {HTMLElement} figure
  * @param {string} title
  */
-export function embedCode(store, name, title) {
+export function embedCode(store, figure, title) {
+  const name = figure.getAttribute("data-figure") ?? "";
   const address = store.link({ figure: name }).replaceAll("&", "&amp;");
-  return `<iframe src="${address}" title="The hidden Gaussian, ${title}" width="100%" height="720" loading="lazy" allow="clipboard-write"></iframe>`;
+  const height = figure.offsetHeight + AROUND;
+  return `<iframe src="${address}" title="The hidden Gaussian, ${title}" width="100%" height="${height}" loading="lazy" allow="clipboard-write"></iframe>`;
 }

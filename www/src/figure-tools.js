@@ -102,7 +102,7 @@ function tools(figure, page) {
     ),
     make("span", { className: "figure-tools-label", ariaHidden: "true" }, "Copy"),
     button("Link", `copy a link to ${title} as it stands`, () => copy(link()), "Link copied"),
-    button("Embed", `copy the code that shows ${title} on another page`, () => copy(embedCode(page.store, name, title)), "Code copied"),
+    button("Embed", `copy the code that shows ${title} on another page`, () => copy(embedCode(page.store, figure, title)), "Code copied"),
   );
   return make("div", { className: "figure-tools-place" }, row, errors);
 }

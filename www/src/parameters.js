@@ -151,9 +151,9 @@ const whole = (digits) => ({
 /** @type {Form} */
 const ONE_TO_EIGHT = { pattern: /^[1-8]$/, form: "A whole number from 1 to 8." };
 /** @type {Form} */
-const WHOLE_NUMBERS = { pattern: /^[1-9]\d{0,4}( [1-9]\d{0,4}){0,15}$/, form: "Up to 16 whole numbers, such as 16 64 256." };
+const WHOLE_NUMBERS = { pattern: /^[1-9]\d{0,4}( [1-9]\d{0,4}){0,15}$/, form: "Up to 16 whole numbers from 1 to 99999, such as 16 64 256." };
 /** @type {Form} */
-const MANY_STEPS = { pattern: /^[1-9]\d{0,5}( [1-9]\d{0,5}){0,15}$/, form: "Up to 16 whole numbers, such as 100 400 1600." };
+const MANY_STEPS = { pattern: /^[1-9]\d{0,5}( [1-9]\d{0,5}){0,15}$/, form: "Up to 16 whole numbers from 1 to 999999, such as 100 400 1600." };
 /** @type {Form} */
 const POSITIVE = { pattern: /^(?=.*[1-9])\d{1,4}(\.\d{1,6})?$/, form: "A number above 0, such as 0.5." };
 /** @type {Form} */
@@ -669,7 +669,7 @@ export function fromSearch(search, own = false) {
           (parameters[key].default === "" ? "it is left out." : `using ${parameters[key].default}.`),
       );
     else if (value === "own" && !own)
-      problems.push("The link was made with somebody’s own images, which never leave their machine; using Faces.");
+      problems.push("Own images are not kept when the page is closed, and a link has none. Choose the files again; until then, Faces.");
     else Object.assign(values, { [key]: value });
   }
   if (values.run && !fromLink(values))

@@ -16,6 +16,7 @@ export function trainingSet(root, dropNotice, page, openRun) {
   const { store, engine, live } = page;
   const errors = element(root, "import-error");
   const gallery = canvas(root, "gallery");
+  const origin = element(root, "origin");
   /** The last files that could be read, to read them again at another size. @type {File[]} */
   let own = [];
   /** What came of them. @type {import("./report.js").DataRecipe | undefined} */
@@ -72,6 +73,8 @@ export function trainingSet(root, dropNotice, page, openRun) {
       const shown = pictureCount(pictures);
       drawGrid(gallery, pictures, gallery.clientWidth < NARROW ? Math.ceil(shown / 2) : shown);
       const { width, height, channels } = data;
+      // Of the reader's own images the page does not know where they come from.
+      origin.hidden = data.source === "";
       live.set({
         "data.name": data.name,
         "data.source": data.source,

