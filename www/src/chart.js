@@ -18,6 +18,9 @@ import { make, onPoint } from "./dom.js";
 /** The table of each chart that has been drawn, by its picture. @type {WeakMap<Element, () => Table>} */
 const tables = new WeakMap();
 
+/** Those of the values that have a place on an axis: of a network that broke down, some are not numbers. @param {number[]} values */
+export const onAxis = (values) => values.filter(Number.isFinite);
+
 /**
  * The tables behind the charts in `root`, in the order of the page.
  * @param {ParentNode} root

@@ -40,5 +40,11 @@ export const duration = (seconds) =>
       ? `${Math.round(seconds / 60)} min`
       : `${(seconds / 3600).toFixed(1)} h`;
 
+/** Text with a note behind it, if there is one. @param {string} text @param {string} note */
+export const noted = (text, note) => (note ? `${text} (${note})` : text);
+
+/** Sentences one after the other; some may be empty. @param {string[]} all */
+export const sentences = (...all) => all.filter((text) => text !== "").join(" ");
+
 /** Text with its full stop; the engine's messages come without. @param {string} text */
 export const sentence = (text) => (text === "" || /[.!?]$/.test(text) ? text : `${text}.`);

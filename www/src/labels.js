@@ -12,7 +12,8 @@ const LINE = 13;
  */
 export function labelPlaces(values, [low, high], height) {
   const gap = (LINE * (high - low)) / height;
-  const order = values.map((_, i) => i).sort((a, b) => values[a] - values[b]);
+  // What is not a number has no place.
+  const order = values.flatMap((value, i) => (Number.isNaN(value) ? [] : i)).sort((a, b) => values[a] - values[b]);
   /** Labels that touch stand as one block around the middle of their values. @type {{members: number[], middle: number}[]} */
   const blocks = [];
   for (const i of order) {

@@ -67,7 +67,7 @@ function tellOfUnet(live, faithful) {
     "limits.better.gaussian": fixed(gaussian, 3),
     "limits.better.cosine": fixed(mean(last, ({ cosineGaussian }) => cosineGaussian.mean)),
   });
-  live.claim("limits.better", trained <= BETTER * gaussian);
+  live.claim("limits.better", trained <= BETTER * gaussian, last);
 }
 
 /**
@@ -84,7 +84,7 @@ function tellOfNetworks(live, main) {
     "limits.early.trained": fixed(early.trained, 3),
     "limits.early.gaussian": fixed(early.gaussian, 3),
   });
-  live.claim("limits.early", early.trained > BETTER * early.gaussian);
+  live.claim("limits.early", early.trained > BETTER * early.gaussian, last);
 
   const few = networks(main, nearestStop(sizes(main), FEW));
   const copies = mean(few, ({ closeness }) => closeness.memorized.mean);
@@ -98,8 +98,8 @@ function tellOfNetworks(live, main) {
     "limits.epochs.many.n": count(last[0].n),
     "limits.epochs.many": count(Math.round(last[0].epochs)),
   });
-  live.claim("limits.empirical", copies >= 0.5 && cosine < 0.9);
-  live.claim("limits.epochs", few[0].epochs > 10 * last[0].epochs);
+  live.claim("limits.empirical", copies >= 0.5 && cosine < 0.9, few);
+  live.claim("limits.epochs", few[0].epochs > 10 * last[0].epochs, [...few, ...last]);
 
   // The two ends: the lowest noise level for the floor, the smallest set, whose mean is furthest from that of all images.
   const lowest = main.sigmas.indexOf(Math.min(...main.sigmas));
@@ -114,7 +114,11 @@ function tellOfNetworks(live, main) {
     "limits.floor.many.n": count(last[0].n),
     "limits.floor.dimensions": count(dimensions),
   });
-  live.claim("limits.floor", few[0].n < dimensions && last[0].n >= dimensions && difference(few) > 2 * difference(last));
+  live.claim(
+    "limits.floor",
+    few[0].n < dimensions && last[0].n >= dimensions && difference(few) > 2 * difference(last),
+    [...few, ...last],
+  );
 
   const first = networks(main, sizes(main)[0]);
   /** @param {number} level */
@@ -136,7 +140,7 @@ function tellOfNetworks(live, main) {
     "limits.affineCosine",
     at("linearityGaussian", "cosine") > 0.95 && at("linearityGaussian", "correctedCosine") > 0.995,
   );
-  live.claim("limits.affineNetwork", at("linearity", "correctedNmse") > 0.05);
+  live.claim("limits.affineNetwork", at("linearity", "correctedNmse") > 0.05, first);
 }
 
 /**
@@ -156,10 +160,11 @@ function tellOfLinear(live, { findings }) {
     "limits.linear.many": fixed(many.cosineLinear?.mean ?? NaN),
   });
   const tested = identity.every(Number.isFinite) && few.cosineLinear;
-  live.claim("limits.identity", tested ? identity[1] > 0.95 && identity[0] > tested.mean : undefined);
+  live.claim("limits.identity", tested ? identity[1] > 0.95 && identity[0] > tested.mean : undefined, [few, many]);
   live.claim(
     "limits.linear",
     few.cosineLinear && many.cosineLinear ? few.cosineLinear.mean < many.cosineLinear.mean - 0.1 : undefined,
+    [few, many],
   );
 
   const levels = [...(many.alignment ?? [])].sort((a, b) => a.sigma - b.sigma);
@@ -173,6 +178,7 @@ function tellOfLinear(live, { findings }) {
   live.claim(
     "limits.overlap",
     high && middle.length > 0 && high.sigma > ALIGNED[1] ? high.overlap < Math.min(...middle) - 0.1 : undefined,
+    [many],
   );
 }
 
@@ -211,6 +217,7 @@ function tellOfSets(live, body, sweeps) {
     sweeps.mnist && sweeps.fashion
       ? Math.max(cosine("mnist"), cosine("fashion")) < cosine("faces") - 0.05
       : undefined,
+    Object.keys(sweeps).flatMap((name) => of(name, MANY)),
   );
   tellOfDigits(live, sweeps.mnist);
 }
@@ -245,9 +252,9 @@ function tellOfDigits(live, mnist) {
     "limits.new.memorized": fresh ? percent(copies(fresh)) : "–",
     "limits.new.cosine": fixed(cosine ?? NaN),
   });
-  live.claim("limits.new", cosine === undefined ? undefined : cosine < 0.8);
-  live.claim("limits.near", near.gaussian < near.empirical);
-  live.claim("limits.nearFew", nearFew.empirical < nearFew.gaussian);
+  live.claim("limits.new", cosine === undefined ? undefined : cosine < 0.8, fresh);
+  live.claim("limits.near", near.gaussian < near.empirical, many);
+  live.claim("limits.nearFew", nearFew.empirical < nearFew.gaussian, few);
 }
 
 /** The networks of the largest size. @param {Sweep} sweep */

@@ -62,6 +62,7 @@ function sentenceOf({ verdict, largest }) {
   if (verdict === "identical") return "It matches: every number is the same, to the last digit.";
   if (verdict === "agrees")
     return `It matches: the numbers differ by at most ${significant(largest, 2)}, which rounding on another engine explains (up to ${TOLERANCE}).`;
+  if (Number.isNaN(largest)) return "It does not match: some of the numbers are missing, or are not numbers.";
   return `It does not match: the numbers differ by up to ${significant(largest, 2)}.`;
 }
 

@@ -1,3 +1,4 @@
+import { isSound } from "./divergence.js";
 import { make } from "./dom.js";
 
 /** Wait for the reader to settle before speaking: a dragged slider must not flood a screen reader. */
@@ -32,9 +33,10 @@ export class LiveText {
    * Say whether a sentence is true of the run on the screen; undefined: this run does not test it.
    * @param {string} name
    * @param {boolean | undefined} holds
+   * @param {readonly import("./divergence.js").Found[]} [found] what it rests on: networks that broke down test nothing
    */
-  claim(name, holds) {
-    const verdict = holds === undefined ? "untested" : holds ? "holds" : "fails";
+  claim(name, holds, found = []) {
+    const verdict = holds === undefined || !found.every(isSound) ? "untested" : holds ? "holds" : "fails";
     const words = { untested: "not tested in this run", fails: "does not hold here", holds: "" };
     for (const place of this.#root.querySelectorAll(`[data-claim="${name}"]`)) {
       if (place.getAttribute("data-verdict") === verdict) continue;

@@ -1,8 +1,20 @@
 /** Marks that charts have in common. */
-import { text } from "@observablehq/plot";
+import { dot, text } from "@observablehq/plot";
 
 /** Text that stays readable where it crosses lines. */
 export const HALO = { stroke: "var(--paper)", strokeWidth: 4, fill: "var(--ink)" };
+
+/**
+ * A cross over every network that diverged, with the words that say when.
+ * @template {{diverged: string}} P
+ * @param {P[]} points
+ * @param {import("@observablehq/plot").DotOptions} options
+ */
+export const crosses = (points, options) =>
+  dot(
+    points.filter(({ diverged }) => diverged),
+    { symbol: "times", r: 5.5, stroke: "var(--ink)", strokeWidth: 2, title: "diverged", ...options },
+  );
 
 /**
  * What a chart shows, above its frame.

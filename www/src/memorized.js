@@ -10,11 +10,12 @@ function mix(share) {
   return from.map((channel, i) => Math.round(channel + by * (to[i] - channel)));
 }
 
-/** The colour of a memorized fraction. @param {number} share */
-export const memorizedColour = (share) => `rgb(${mix(share).join(" ")})`;
+/** The colour of a memorized fraction; none if it is not a number. @param {number} share */
+export const memorizedColour = (share) => (Number.isNaN(share) ? "var(--panel)" : `rgb(${mix(share).join(" ")})`);
 
 /** Black or white, whichever is easier to read on that colour. @param {number} share */
 export function memorizedInk(share) {
+  if (Number.isNaN(share)) return "var(--ink)";
   const [red, green, blue] = mix(share).map((channel) => (channel / 255) ** 2.2);
   const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
   // Where the contrast to both is the same, by the definition of WCAG.

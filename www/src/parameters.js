@@ -121,7 +121,7 @@ import { EXPECT, fromLink, RUN } from "./permalink.js";
 /** Sizes of training sets in the runs of Figure 1. A run need not have all; the nearest one is shown. */
 const SIZES = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
 
-/** The largest seed: Philox takes 32 bits, and so does a readable link. */
+/** The largest seed that the page chooses: 32 bits keep a link short, and the generator would take more. */
 const MAX_SEED = 0xffffffff;
 
 /** @type {(label: string, help: string, start: number) => Range} */

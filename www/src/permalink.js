@@ -118,7 +118,7 @@ export function fromLink(values) {
 export const RUN =
   /^(transition|gaussian-bias|emergence|strong-generalization)_(quick|main|faithful)_(\d{1,16})_([a-z]+)_(\d{1,3})_(\d{1,16})_(\d{1,7})_(\d{1,7})$/;
 /** How `run.expect` is written: engine, checksum, numbers. */
-export const EXPECT = /^(cpu|gpu)_[0-9a-f]{8}(_-?[\d.]+(e-?\d+)?)*$/;
+export const EXPECT = /^(cpu|gpu)_[0-9a-f]{8}(_(NaN|-?[\d.]+(e-?\d+)?))*$/;
 
 /**
  * Whether a run came out as it did where the link was made.
@@ -129,7 +129,8 @@ export const EXPECT = /^(cpu|gpu)_[0-9a-f]{8}(_-?[\d.]+(e-?\d+)?)*$/;
 export function compare(expected, report) {
   const rows = headline(report).map(({ label, value }, i) => ({ label, expected: expected.numbers[i], found: value }));
   const largest = Math.max(0, ...rows.map((row) => Math.abs(row.expected - row.found)));
-  const complete = rows.length === expected.numbers.length;
+  // What is not a number matches nothing.
+  const complete = rows.length === expected.numbers.length && !Number.isNaN(largest);
   if (complete && expected.engine === report.engine && expected.checksum === checksum(report.findings))
     return { verdict: "identical", rows, largest };
   return { verdict: complete && largest <= TOLERANCE ? "agrees" : "differs", rows, largest };

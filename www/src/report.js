@@ -6,6 +6,9 @@
  * @typedef {{cosine: Estimate, nmse: Estimate, correctedCosine: Estimate, correctedNmse: Estimate}} Linearity
  * @typedef {{heldOut: Estimate[], train: Estimate[]}} Differences one entry a noise level
  *
+ * @typedef {{name: "learning"} | {name: "diverged", step: number}} Status of a network: one that diverged has its weights from
+ *   before that step
+ *
  * @typedef {object} Gallery images as base64, see `decodeImages`
  * @property {string} samples of D_θ
  * @property {string} nearest the training image nearest to each
@@ -18,7 +21,7 @@
  * @property {number} seed
  * @property {number} step
  * @property {number} epochs
- * @property {{name: "learning"} | {name: "diverged", step: number}} status
+ * @property {Status} status
  * @property {Closeness} closeness
  * @property {Closeness} closenessGaussian
  * @property {Closeness} closenessHeldOut
@@ -50,7 +53,13 @@
  * @typedef {Point & OfLinear & {differenceGaussianEmpirical: Differences, paths: Path[], axes: string}} Bias
  *
  * @typedef {Point & {architecture: Record<string, unknown>, parameters: number}} Sitting
- * @typedef {{n: number, cosine: Estimate, cosineOtherNoise: Estimate, closeness: [Closeness, Closeness], galleries: [Gallery, Gallery]}} Agreement
+ * @typedef {object} Agreement two networks that share no training image
+ * @property {number} n number of training images of each
+ * @property {[Status, Status]} [status] older files do not have it
+ * @property {Estimate} cosine
+ * @property {Estimate} cosineOtherNoise
+ * @property {[Closeness, Closeness]} closeness
+ * @property {[Gallery, Gallery]} galleries
  *
  * @typedef {{
  *   transition: Point[],
@@ -81,4 +90,13 @@
  * @property {{command: string, date: string, device: string, commit: string}} [record] how a recorded run was made
  */
 
-export {};
+/**
+ * A report from its JSON, which has no NaN: an estimate that is not a number is null there, and would count as 0. Other
+ * fields are null because there is nothing.
+ * @param {string} json
+ */
+export const parseReport = (json) =>
+  JSON.parse(json, (_, value) => {
+    if (value === null || typeof value !== "object" || !("standardError" in value)) return value;
+    return { ...value, mean: value.mean ?? NaN, standardError: value.standardError ?? NaN };
+  });

@@ -1,8 +1,9 @@
 /** Reports on the screen: a recorded run at first, and the reader's own once it has something to show. */
+import { divergenceSentence } from "./divergence.js";
 import { make } from "./dom.js";
 import { keepDrawn } from "./figure.js";
 import { showReport } from "./figure-tools.js";
-import { duration } from "./format.js";
+import { duration, sentences } from "./format.js";
 import { fileOf } from "./run-archive.js";
 import { loadRun } from "./runs.js";
 
@@ -147,10 +148,13 @@ function runSwitch(root, page, source) {
 }
 
 /**
- * How a report came about, in one sentence.
+ * How a report came about, in a sentence or two.
  * @param {import("./report.js").Report} report
  */
-export function provenance(report) {
+export const provenance = (report) => sentences(origin(report), divergenceSentence(report));
+
+/** @param {import("./report.js").Report} report */
+function origin(report) {
   const { record, final, engine, adapter, seconds } = report;
   const where = engine === "gpu" ? `GPU (${adapter})` : "CPU";
   const file = fileOf(report);

@@ -12,6 +12,7 @@
  * @property {string} [link] where it can be repeated
  */
 import { drawGrid, pictureCount } from "./images.js";
+import { parseReport } from "./report.js";
 import { decodeImages } from "./runs.js";
 import { readZip, writeZip } from "./zip.js";
 
@@ -72,15 +73,15 @@ export const fileOf = (report) => opened.get(report);
 export async function openRun(file) {
   if (!/\.zip$/i.test(file.name)) return undefined;
   const entries = await readZip(new Uint8Array(await file.arrayBuffer())).catch(() => []);
-  /** @param {string} name */
-  const parsed = (name) => {
+  /** @param {string} name @param {(json: string) => any} [parse] */
+  const parsed = (name, parse = JSON.parse) => {
     const entry = entries.find((candidate) => candidate.name === name);
-    return entry && JSON.parse(new TextDecoder().decode(entry.bytes));
+    return entry && parse(new TextDecoder().decode(entry.bytes));
   };
   try {
     const manifest = parsed("manifest.json");
     if (manifest?.format !== FORMAT) return undefined;
-    const report = parsed("report.json");
+    const report = parsed("report.json", parseReport);
     if (!report?.findings || !manifest.options) throw new SyntaxError();
     opened.set(report, file.name);
     return { options: manifest.options, report, date: manifest.date, link: manifest.link };

@@ -1,4 +1,5 @@
 /** Recorded runs: reports that the command line wrote (`hidden-gaussian record`), in the same form as those of live runs. */
+import { parseReport } from "./report.js";
 
 /**
  * @typedef {import("./engine/protocol.js").Pictures} Pictures
@@ -50,7 +51,7 @@ async function fetchRun(name) {
       hint: "Check the connection and try again.",
     };
   }
-  return response.json();
+  return parseReport(await response.text());
 }
 
 /**

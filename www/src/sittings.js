@@ -4,6 +4,7 @@
  * @typedef {import("./report.js").Sitting} Sitting
  * @typedef {import("./report.js").Report<"emergence">} EmergenceReport
  */
+import { isSound } from "./divergence.js";
 import { nearestStop } from "./run-slider.js";
 
 /** Hidden units or channels. @param {Sitting} sitting */
@@ -62,6 +63,14 @@ export function atTheEnd({ findings: { overWidth } }, wish) {
 export function onset(sittings, n) {
   const copying = sittings.filter((sitting) => sitting.n === n && sitting.closeness.memorized.mean >= 0.5);
   return copying.sort((a, b) => a.step - b.step).at(0);
+}
+
+/** Where the samples are most like those of D_G; of networks that broke down only if there are no others. @param {Sitting[]} sittings */
+export function peak(sittings) {
+  const sound = sittings.filter(isSound);
+  return (sound.length > 0 ? sound : sittings).reduce((best, sitting) =>
+    sitting.cosineGaussian.mean > best.cosineGaussian.mean ? sitting : best,
+  );
 }
 
 /** A cosine is as good as the highest when it is at least this share of it. */

@@ -1,11 +1,13 @@
 /** What a run over sizes of the training set found (Figure 1), size by size. */
+import { divergence, isSound } from "./divergence.js";
 import { count, fixed, percent } from "./format.js";
 import { nearestStop } from "./run-slider.js";
 
 /**
  * @typedef {import("./report.js").Point} Point
  * @typedef {import("./report.js").Report<"transition">} Sweep
- * @typedef {{mean: number, low: number, high: number}} Spread a number over the seeds of one size
+ * @typedef {{mean: number, low: number, high: number, diverged: string}} Spread a number over the seeds of one size, and what
+ *   became of them
  * @typedef {Spread & {n: number}} SizeSpread
  */
 
@@ -29,12 +31,14 @@ export const levelOf = ({ sigmas }, sigma) => sigmas.indexOf(nearestStop(sigmas,
 
 /**
  * The mean of one number over the seeds, and the lowest and highest.
- * @param {number[]} values
+ * @param {Point[]} points
+ * @param {(point: Point) => number} number
  * @returns {Spread}
  */
-export function spread(values) {
+export function spread(points, number) {
+  const values = points.map(number);
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-  return { mean, low: Math.min(...values), high: Math.max(...values) };
+  return { mean, low: Math.min(...values), high: Math.max(...values), diverged: divergence(points) };
 }
 
 /**
@@ -44,7 +48,7 @@ export function spread(values) {
  * @returns {SizeSpread[]}
  */
 export function curve(sweep, number) {
-  return sizes(sweep).map((n) => ({ n, ...spread(networks(sweep, n).map(number)) }));
+  return sizes(sweep).map((n) => ({ n, ...spread(networks(sweep, n), number) }));
 }
 
 /**
@@ -63,11 +67,13 @@ export function curves(sweep, sigma) {
 
 /**
  * Between which sizes the samples come off the training images: their GL score passes half of that of held-out images.
+ * Networks that broke down do not tell.
  * @param {Sweep} sweep
  * @returns {{copies: number | undefined, new: number | undefined}} the largest size that copies and the smallest that does not
  */
 export function transition(sweep) {
-  const share = curve(sweep, ({ closeness, closenessHeldOut }) => closeness.gl.mean / closenessHeldOut.gl.mean);
+  const sound = { ...sweep, findings: sweep.findings.filter(isSound) };
+  const share = curve(sound, ({ closeness, closenessHeldOut }) => closeness.gl.mean / closenessHeldOut.gl.mean);
   const index = share.findIndex(({ mean }) => mean > 0.5);
   if (index < 0) return { copies: share.at(-1)?.n, new: undefined };
   return { copies: share[index - 1]?.n, new: share[index].n };
@@ -76,9 +82,11 @@ export function transition(sweep) {
 /** The same as a sentence. @param {Sweep} sweep */
 export function transitionSentence(sweep) {
   const { copies, new: fresh } = transition(sweep);
-  if (copies === undefined) return `No transition: already N = ${count(fresh ?? 0)} makes new images.`;
-  if (fresh === undefined) return `No transition: even N = ${count(copies)} makes copies.`;
-  return `Transition between N\u00a0=\u00a0${count(copies)} and ${count(fresh)}.`;
+  if (copies === undefined && fresh === undefined) return "No transition: every network broke down.";
+  const among = sweep.findings.every(isSound) ? "" : " among the networks that came through";
+  if (copies === undefined) return `No transition${among}: already N = ${count(fresh ?? 0)} makes new images.`;
+  if (fresh === undefined) return `No transition${among}: even N = ${count(copies)} makes copies.`;
+  return `Transition${among} between N\u00a0=\u00a0${count(copies)} and ${count(fresh)}.`;
 }
 
 /**
@@ -90,6 +98,9 @@ export function transitionSentence(sweep) {
  * @returns {{matches: boolean, sentence: string} | undefined} undefined when they have no size in common
  */
 export function compare(run, recorded, sigma) {
+  if (![...run.findings, ...recorded.findings].every(isSound)) {
+    return { matches: false, sentence: "It is not compared with the recorded run: not all networks came through." };
+  }
   const [ours, theirs] = [curves(run, sigma), curves(recorded, sigma)];
   const names = /** @type {(keyof typeof MEASURES)[]} */ (Object.keys(MEASURES));
   const excesses = names.flatMap((name) =>

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { defaults, fromSearch, toSearch } from "../src/parameters.js";
+import { parseReport } from "../src/report.js";
 import { compare, fromLink, headline, isRepeatable, toLink } from "../src/permalink.js";
 
 /** @param {number} mean */
@@ -77,6 +78,21 @@ test("the same bits, about the same numbers, other numbers", () => {
   assert.ok(Math.abs(near.largest - 0.02) < 1e-9);
   assert.equal(compare(expected, report([[16, 7, 0.5], [64, 7, 0.7]])).verdict, "differs");
   assert.equal(compare(expected, report([[16, 7, 0.4]])).verdict, "differs");
+});
+
+test("what is not a number goes through a link, and matches nothing", () => {
+  const sound = report([[16, 7, 0.4]]);
+  const broken = parseReport(JSON.stringify(report([[16, 7, NaN]])));
+  const link = toLink(options, broken);
+  const { values, problems } = fromSearch(toSearch({ ...defaults(), ...link }));
+  assert.deepEqual(problems, []);
+  const expected = /** @type {import("../src/permalink.js").Expected} */ (fromLink(values)?.expected);
+  assert.deepEqual(expected.numbers, [NaN, NaN, NaN]);
+  for (const found of [broken, { ...broken, engine: /** @type {const} */ ("gpu") }, sound]) {
+    assert.equal(compare(expected, found).verdict, "differs");
+  }
+  const other = /** @type {import("../src/permalink.js").Expected} */ (fromLink(toLink(options, sound))?.expected);
+  assert.equal(compare(other, broken).verdict, "differs");
 });
 
 test("the reader's own images cannot be repeated elsewhere, whatever they are called", () => {

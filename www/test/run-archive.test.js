@@ -31,6 +31,21 @@ test("the archive of a run is known by its manifest", async () => {
   assert.deepEqual(opened?.report, report);
 });
 
+test("estimates that are not numbers come back as such, and nothing else that is null", async () => {
+  const estimate = { mean: null, standardError: null, count: 24 };
+  const point = { n: 16, gallery: null, cosineLinear: null, closeness: { gl: estimate, memorized: { ...estimate, mean: 0 } } };
+  const file = await archive("run.zip", {
+    "manifest.json": { format: "hidden-gaussian run", options },
+    "report.json": { experiment: "transition", adapter: null, findings: [point] },
+  });
+  const none = { mean: NaN, standardError: NaN, count: 24 };
+  assert.deepEqual((await openRun(file))?.report, {
+    experiment: "transition",
+    adapter: null,
+    findings: [{ ...point, closeness: { gl: none, memorized: { ...none, mean: 0 } } }],
+  });
+});
+
 test("anything else is left to the image importers", async () => {
   assert.equal(await openRun(new File(["PK"], "broken.zip")), undefined);
   assert.equal(await openRun(new File(["{}"], "manifest.json")), undefined);

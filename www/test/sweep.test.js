@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { labelPlaces } from "../src/labels.js";
+import { parseReport } from "../src/report.js";
 import { compare, curve, curves, transition, transitionSentence } from "../src/sweep.js";
 
 /** @param {number} mean */
@@ -35,8 +36,8 @@ test("a curve has the mean and the range over the seeds, by size", () => {
   assert.deepEqual(
     curve(recorded, ({ closeness }) => closeness.memorized.mean),
     [
-      { n: 16, mean: 0.625, low: 0.5, high: 0.75 },
-      { n: 64, mean: 0.01, low: 0, high: 0.02 },
+      { n: 16, mean: 0.625, low: 0.5, high: 0.75, diverged: "" },
+      { n: 64, mean: 0.01, low: 0, high: 0.02, diverged: "" },
     ],
   );
 });
@@ -61,6 +62,31 @@ test("a run matches the recorded one within the range of its seeds and a toleran
   assert.equal(compare(sweep([[32, 9, 0.3, 0.1, 0.8]]), recorded, 1), undefined);
 });
 
+test("what is not a number is not taken for a copier", () => {
+  // As JSON has it, which knows no NaN.
+  const broken = parseReport(JSON.stringify(sweep([[16, 1, NaN, NaN, NaN]])));
+  assert.ok(Number.isNaN(curves(broken, 1).gl[0].mean));
+  assert.equal(transitionSentence(broken), "No transition: every network broke down.");
+  assert.equal(compare(broken, recorded, 1)?.matches, false);
+  assert.equal(compare(broken, broken, 1)?.matches, false);
+  const some = sweep([[8, 1, NaN, NaN, NaN], [16, 1, 0.1, 1, 0.7], [32, 1, NaN, 0, 0.8], [64, 1, 0.7, 0, 0.9]]);
+  assert.deepEqual(transition(some), { copies: 16, new: 64 });
+  assert.match(transitionSentence(some), /^Transition among the networks that came through between N\s=\s16 and 64/u);
+});
+
+test("a network that diverged is marked, and does not tell of the transition", () => {
+  const status = { name: "diverged", step: 9 };
+  const run = sweep([[16, 1, 0.1, 1, 0.7], [64, 1, 0.1, 1, 0.7], [64, 2, 0.7, 0, 0.9]]);
+  Object.assign(run.findings[1], { status });
+  Object.assign(run.findings[2], { status: { name: "learning" } });
+  assert.deepEqual(
+    curves(run, 1).gl.map(({ diverged }) => diverged),
+    ["", "1 of 2 diverged at step 9"],
+  );
+  assert.deepEqual(transition(run), { copies: 16, new: 64 });
+  assert.equal(compare(run, recorded, 1)?.matches, false);
+});
+
 test("labels that would touch stand around the middle of their values; others stay", () => {
   // 130 pixels for one unit: a line of text is a tenth.
   const close = labelPlaces([0.5, 0.9, 0.52], [0, 1], 130);
@@ -73,4 +99,6 @@ test("labels that would touch stand around the middle of their values; others st
     three.map((place) => Number(place.toFixed(3))),
     [0.9, 1, 1.1],
   );
+  // What is not a number has no place, and is in nobody's way.
+  assert.deepEqual(labelPlaces([NaN, 0.5, 0.2], [0, 1], 130), [NaN, 0.5, 0.2]);
 });

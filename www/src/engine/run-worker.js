@@ -4,6 +4,7 @@
  * pause is not to ask, and to cancel is to end the worker.
  */
 import init, { Dataset, Engine, Run, presetConfig, shares, unzip } from "../../pkg/hidden_gaussian.js";
+import { parseReport } from "../report.js";
 import { importer } from "./import.js";
 import { serve } from "./serve.js";
 
@@ -41,8 +42,8 @@ const handlers = {
   },
 
   advance: ({ milliseconds }) => each((run) => run.advance(milliseconds / runs.length)),
-  glance: () => each(async (run) => JSON.parse(await run.glance())),
-  report: () => each(async (run) => JSON.parse(await run.report())),
+  glance: () => each(async (run) => parseReport(await run.glance())),
+  report: () => each(async (run) => parseReport(await run.report())),
   // As blobs: they outlive this worker, and the page can store them without touching their bytes.
   snapshot: () => each(async (run) => blob(await run.snapshot())),
   weights: () => each(async (run) => (await run.weights()).map(blob)),

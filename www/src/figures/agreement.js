@@ -1,11 +1,12 @@
 /** Figure IV.3: two networks that share no training image, and the images that they make from the same noise. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { chart } from "../chart.js";
+import { chart, onAxis } from "../chart.js";
 import { QUICK_FACES } from "../data.js";
+import { divergence, divergenceSentence } from "../divergence.js";
 import { canvas, element } from "../dom.js";
-import { count, fixed, percent } from "../format.js";
+import { count, fixed, noted, percent, sentences } from "../format.js";
 import { drawRow } from "../images.js";
-import { axisName, HALO, title } from "../marks.js";
+import { axisName, crosses, HALO, title } from "../marks.js";
 import { provenance, reportFigure, ReportSource } from "../reports.js";
 import { runPanel } from "../run-panel.js";
 import { nearestStop, runSlider } from "../run-slider.js";
@@ -59,7 +60,10 @@ export function agreementFigure(root, page, source) {
       live.set({
         "agreement.source": provenance(report),
         "agreement.n": count(n),
-        "agreement.memorized": chosen.closeness.map(({ memorized }) => percent(memorized.mean)).join(" and "),
+        "agreement.memorized": noted(
+          chosen.closeness.map(({ memorized }) => percent(memorized.mean)).join(" and "),
+          divergence([chosen]),
+        ),
         "agreement.few": count(first.n),
         "agreement.few.cosine": fixed(first.cosine.mean),
         "agreement.many": count(last.n),
@@ -68,8 +72,8 @@ export function agreementFigure(root, page, source) {
       // A run that is under way has tested nothing yet.
       const memorizes = report.final && first.closeness[0].memorized.mean > 0.5;
       const generalizes = report.final && last.closeness[0].memorized.mean < 0.1;
-      live.claim("agreement.apart", memorizes ? first.cosine.mean < 0.6 : undefined);
-      live.claim("agreement.together", generalizes ? last.cosine.mean > 0.9 : undefined);
+      live.claim("agreement.apart", memorizes ? first.cosine.mean < 0.6 : undefined, [first]);
+      live.claim("agreement.together", generalizes ? last.cosine.mean > 0.9 : undefined, [last]);
     },
     say(report, values) {
       const chosen = nearest(bySize(report), values["emergence.agreementN"]);
@@ -86,7 +90,7 @@ export function agreementFigure(root, page, source) {
       "recorded one.",
     // A run has nothing to show before its first look.
     onReport: (report, run) => source.show(report && report.findings.length > 0 ? report : undefined, run),
-    summary: (report) => bySize(report).map(agreementSentence).join(" "),
+    summary: (report) => sentences(...bySize(report).map(agreementSentence), divergenceSentence(report)),
   });
 }
 
@@ -103,8 +107,8 @@ function nearest(sizes, wish) {
 }
 
 /** @param {Agreement} agreement */
-const agreementSentence = ({ n, cosine }) =>
-  `Two networks on ${count(n)} images each agree with cosine ${fixed(cosine.mean)}.`;
+const agreementSentence = ({ n, status, cosine }) =>
+  `Two networks on ${count(n)} images each agree with cosine ${noted(fixed(cosine.mean), divergence([{ status }]))}.`;
 
 /** @param {HTMLElement} root */
 function agreementChart(root) {
@@ -118,8 +122,8 @@ function agreementChart(root) {
         `; by chance ${fixed(sizes[0].cosineOtherNoise.mean)}`,
       columns: ["N", "Cosine, same noise", "± s.e.", "Other noise", "± s.e.", "Memorized, first", "Memorized, second"],
       rows: ({ sizes }) =>
-        sizes.map(({ n, cosine, cosineOtherNoise, closeness }) => [
-          count(n),
+        sizes.map(({ n, status, cosine, cosineOtherNoise, closeness }) => [
+          noted(count(n), divergence([{ status }])),
           fixed(cosine.mean, 3),
           fixed(cosine.standardError, 3),
           fixed(cosineOtherNoise.mean, 3),
@@ -129,7 +133,7 @@ function agreementChart(root) {
       options({ sizes, n, recorded }) {
         const behind = recorded.map(({ n: size, cosine }) => ({ n: size, ...cosine }));
         const ticks = [...new Set([...sizes, ...recorded].map((agreement) => agreement.n))];
-        const same = sizes.map(({ n: size, cosine }) => ({ n: size, ...cosine }));
+        const same = sizes.map(({ n: size, status, cosine }) => ({ n: size, ...cosine, diverged: divergence([{ status }]) }));
         const other = sizes.map(({ n: size, cosineOtherNoise }) => ({ n: size, ...cosineOtherNoise }));
         const chosen = same.filter((point) => point.n === n);
         return {
@@ -140,7 +144,7 @@ function agreementChart(root) {
           marginRight: 16,
           x: { type: "log", label: null, ticks, tickFormat: count, tickSize: 4 },
           y: {
-            domain: [Math.min(0, ...other.map(({ mean }) => mean)), 1],
+            domain: [Math.min(0, ...onAxis(other.map(({ mean }) => mean))), 1],
             label: null,
             ticks: [0, 0.5, 1],
             tickSize: 0,
@@ -173,6 +177,7 @@ function agreementChart(root) {
             line(same, { x: "n", y: "mean", stroke: "var(--d-theta)", strokeWidth: 2 }),
             dot(same, { x: "n", y: "mean", r: 3.5, fill: "var(--d-theta)" }),
             dot(chosen, { x: "n", y: "mean", r: 6, fill: "var(--d-theta)", stroke: "var(--paper)", strokeWidth: 2 }),
+            crosses(same, { x: "n", y: "mean" }),
             text(chosen, { x: "n", y: "mean", text: ({ mean }) => fixed(mean), dy: 18, ...HALO }),
           ],
         };

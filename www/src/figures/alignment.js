@@ -59,7 +59,7 @@ export function alignmentFigure(root, page, source) {
       const [, many] = ends(report);
       const middle = (many.alignment ?? []).filter((level) => level.sigma >= 0.1 && level.sigma <= 3);
       live.set({ "bias.overlap.least": percent(Math.min(...middle.map(({ overlap }) => overlap))) });
-      live.claim("bias.aligned", middle.length > 0 ? middle.every(({ overlap }) => overlap > 0.8) : undefined);
+      live.claim("bias.aligned", middle.length > 0 ? middle.every(({ overlap }) => overlap > 0.8) : undefined, [many]);
     },
   });
 }

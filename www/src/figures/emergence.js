@@ -2,16 +2,17 @@
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
 import { chart } from "../chart.js";
 import { QUICK_FACES } from "../data.js";
+import { divergence, divergenceSentence, isSound } from "../divergence.js";
 import { canvas, element } from "../dom.js";
-import { count, fixed, percent } from "../format.js";
+import { count, fixed, noted, percent, sentences } from "../format.js";
 import { drawRow } from "../images.js";
-import { axisName, HALO, title } from "../marks.js";
+import { axisName, crosses, HALO, title } from "../marks.js";
 import { memorizedColour } from "../memorized.js";
 import { provenance, reportFigure, ReportSource } from "../reports.js";
 import { runPanel } from "../run-panel.js";
 import { runSlider } from "../run-slider.js";
 import { decodeImages } from "../runs.js";
-import { atTheEnd, plane, standAt, widthOf } from "../sittings.js";
+import { atTheEnd, peak, plane, standAt, widthOf } from "../sittings.js";
 
 /**
  * @typedef {import("../report.js").Sitting} Sitting
@@ -74,9 +75,9 @@ export function emergenceFigure(root, page, source) {
         drawRow(canvas(root, `row-${name}`), decodeImages(report.shape, sitting.gallery[name]), COLUMNS);
       }
       drawMap({ sittings: ofSize, current: sitting });
-      // One scale for all that the sliders lead to.
+      // One scale for all that the sliders lead to; networks that broke down may lie far beyond it, and stand at its end.
       const behind = recorded ? plane(recorded) : [];
-      const top = Math.max(1, ...[...all, ...behind].map(({ nmseGaussian }) => nmseGaussian.mean));
+      const top = Math.max(1, ...[...all, ...behind].filter(isSound).map(({ nmseGaussian }) => nmseGaussian.mean));
       drawOverTime({
         axis: "step",
         sittings: here.overTime,
@@ -95,7 +96,7 @@ export function emergenceFigure(root, page, source) {
         "emergence.source": provenance(report),
         "emergence.n": count(here.n),
         "emergence.width": count(here.width),
-        "emergence.epochs": count(Math.round(sitting.epochs)),
+        "emergence.epochs": noted(count(Math.round(sitting.epochs)), divergence([sitting])),
         "emergence.parameters": count(sitting.parameters),
         "emergence.cosine": fixed(sitting.cosineGaussian.mean),
         "emergence.memorized": percent(sitting.closeness.memorized.mean),
@@ -109,7 +110,7 @@ export function emergenceFigure(root, page, source) {
       const { n, width, step, sitting } = standAt(plane(report), wish(values));
       return (
         `Width ${count(width)} after ${count(step)} steps on ${count(n)} images: cosine to the Gaussian’s ` +
-        `samples ${fixed(sitting.cosineGaussian.mean)}, memorized ${percent(sitting.closeness.memorized.mean)}.`
+        `samples ${fixed(sitting.cosineGaussian.mean)}, memorized ${noted(percent(sitting.closeness.memorized.mean), divergence([sitting]))}.`
       );
     },
   });
@@ -125,7 +126,10 @@ export function emergenceFigure(root, page, source) {
     onReport: (report, run) => source.show(report && plane(report).length > 0 ? report : undefined, run),
     summary: (report) => {
       const best = peak(standAt(plane(report), { n: 1, width: Number.MAX_VALUE, step: 1 }).overTime);
-      return `On ${count(best.n)} images, the samples were most like the Gaussian’s after ${count(best.step)} steps: cosine ${fixed(best.cosineGaussian.mean)}.`;
+      return sentences(
+        `On ${count(best.n)} images, the samples were most like the Gaussian’s after ${count(best.step)} steps: cosine ${fixed(best.cosineGaussian.mean)}.`,
+        divergenceSentence(report),
+      );
     },
   });
 
@@ -156,14 +160,17 @@ export function emergenceFigure(root, page, source) {
     live.claim(
       "emergence.early",
       report.final && best && last ? best.step < last.step && cosine(last) < cosine(best) - 0.05 : undefined,
+      long,
     );
     live.claim(
       "emergence.capacity",
       report.final && finals.length > 2 && middle ? cosine(wide) < cosine(middle) - 0.03 && middle !== wide : undefined,
+      finals,
     );
     live.claim(
       "emergence.underfit",
       report.final && finals.length > 2 && middle ? cosine(narrow) < cosine(middle) - 0.03 && middle !== narrow : undefined,
+      finals,
     );
   }
 }
@@ -184,10 +191,6 @@ const wish = (values) => ({
 const likeOf = (report, sitting, recorded) =>
   report.findings.overTime.includes(sitting) ? recorded.findings.overTime : recorded.findings.overWidth;
 
-/** Where the samples are most like those of D_G. @param {Sitting[]} sittings */
-const peak = (sittings) =>
-  sittings.reduce((best, sitting) => (sitting.cosineGaussian.mean > best.cosineGaussian.mean ? sitting : best));
-
 /**
  * Every network of one size, at every moment.
  * @param {HTMLElement} root
@@ -204,7 +207,7 @@ function mapChart(root, choose) {
       columns: ["Width", "Steps", "Epochs", "Parameters", "Cosine to D_G", "Distance to D_G", "Memorized", "GL score"],
       rows: ({ sittings }) =>
         sittings.map((sitting) => [
-          count(widthOf(sitting)),
+          noted(count(widthOf(sitting)), divergence([sitting])),
           count(sitting.step),
           count(Math.round(sitting.epochs)),
           count(sitting.parameters),
@@ -235,6 +238,10 @@ function mapChart(root, choose) {
               stroke: "var(--muted)",
               strokeWidth: 0.75,
             }),
+            crosses(
+              sittings.map((sitting) => ({ ...sitting, diverged: divergence([sitting]) })),
+              { x: "step", y: widthOf },
+            ),
             dot([current], { x: "step", y: widthOf, r: 11, stroke: "var(--ink)", strokeWidth: 2.5 }),
           ],
           symbol: { legend: false },
@@ -278,7 +285,7 @@ function curvesChart(root, name, choose) {
       ],
       rows: ({ sittings }) =>
         sittings.map((sitting) => [
-          count(sitting.step),
+          noted(count(sitting.step), divergence([sitting])),
           count(widthOf(sitting)),
           ...SCORES.flatMap(({ value }) => [fixed(value(sitting).mean, 3), fixed(value(sitting).standardError, 3)]),
         ]),
@@ -287,7 +294,12 @@ function curvesChart(root, name, choose) {
         /** @param {Sitting[]} networks */
         const scores = (networks) =>
           SCORES.flatMap((score) =>
-            networks.map((sitting) => ({ name: score.name, x: position(axis, sitting), y: score.value(sitting).mean })),
+            networks.map((sitting) => ({
+              name: score.name,
+              x: position(axis, sitting),
+              y: score.value(sitting).mean,
+              diverged: divergence([sitting]),
+            })),
           );
         const [points, behind] = [scores(sittings), scores(recorded)];
         const [first] = recorded;
@@ -313,7 +325,7 @@ function curvesChart(root, name, choose) {
             tickFormat: count,
             tickSize: 4,
           },
-          y: { domain: [0, top], label: null, ticks: [0, 0.5, 1], tickSize: 0 },
+          y: { domain: [0, top], clamp: true, label: null, ticks: [0, 0.5, 1], tickSize: 0 },
           marks: [
             ruleY(SCORES, { fy: "name", y: 0, stroke: "var(--muted)" }),
             ruleY(SCORES, { fy: "name", y: 1, stroke: "var(--line)" }),
@@ -345,6 +357,7 @@ function curvesChart(root, name, choose) {
               points.filter(({ x }) => x === at),
               { fy: "name", x: "x", y: "y", r: 5.5, fill: "var(--d-theta)", stroke: "var(--paper)", strokeWidth: 2 },
             ),
+            crosses(points, { fy: "name", x: "x", y: "y" }),
             text(
               points.filter(({ x }) => x === at),
               { fy: "name", x: "x", y: "y", text: ({ y }) => fixed(y), dy: -13, ...HALO },

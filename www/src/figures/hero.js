@@ -3,10 +3,11 @@ import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
 import { axisSlider } from "../axis-slider.js";
 import { chart } from "../chart.js";
 import { DENOISERS } from "../denoisers.js";
+import { isSound } from "../divergence.js";
 import { element } from "../dom.js";
-import { count, fixed, percent } from "../format.js";
+import { count, fixed, noted, percent } from "../format.js";
 import { drawGallery } from "../gallery.js";
-import { HALO } from "../marks.js";
+import { crosses, HALO } from "../marks.js";
 import { provenance, ReportSource, reportFigure } from "../reports.js";
 import { nearestStop } from "../run-slider.js";
 import { curve, levelOf, networks, sizes, spread } from "../sweep.js";
@@ -68,23 +69,23 @@ export function heroFigure(root, page) {
       const all = sizes(sweep);
       const n = nearestStop(all, values["hero.n"]);
       const chosen = networks(sweep, n);
-      const [memorized, cosine, linearity, gl] = CURVES.map(
-        ({ of }) => spread(chosen.map((point) => of(point, sweep))).mean,
-      );
+      const [memorized, cosine, linearity, gl] = CURVES.map(({ of }) => spread(chosen, (point) => of(point, sweep)).mean);
       showSizes(
         all.map((value) => ({ value, label: count(value) })),
         n,
       );
       drawGallery(root, sweep.shape, chosen[0].gallery);
       drawChart({ sweep, n });
-      sentence.textContent = say(n, memorized, cosine);
+      sentence.textContent = chosen.every(isSound)
+        ? say(n, memorized, cosine)
+        : `Trained on ${count(n)} images, the network broke down.`;
       live.set({
         "hero.n": count(n),
         "hero.memorized": percent(memorized),
         "hero.cosine": fixed(cosine),
         "hero.linearity": fixed(linearity),
         "hero.gl": fixed(gl),
-        "hero.heldOut": fixed(spread(chosen.map(({ closenessHeldOut }) => closenessHeldOut.gl.mean)).mean),
+        "hero.heldOut": fixed(spread(chosen, ({ closenessHeldOut }) => closenessHeldOut.gl.mean).mean),
         "hero.seeds": count(chosen.length),
         "hero.provenance": provenance(sweep),
       });
@@ -133,7 +134,7 @@ function heroChart(root, choose) {
       rows({ sweep }) {
         const values = CURVES.map(({ of }) => curve(sweep, (point) => of(point, sweep)));
         return sizes(sweep).map((n, i) => [
-          count(n),
+          noted(count(n), values[0][i].diverged),
           ...values.flatMap((list) => [fixed(list[i].mean, 3), fixed(list[i].low, 3), fixed(list[i].high, 3)]),
         ]);
       },
@@ -174,6 +175,7 @@ function heroChart(root, choose) {
                   stroke: colour,
                   strokeWidth: 1.75,
                 }),
+                crosses(values, at),
                 // The curves lie apart where the training set is small.
                 text(values.slice(0, 1), {
                   ...at,

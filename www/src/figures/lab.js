@@ -1,18 +1,20 @@
 /** The lab: runs with every knob, over each other in one chart, kept in one table. */
 import { dot, line, link, text } from "@observablehq/plot";
 import { onPress } from "../buttons.js";
-import { chart } from "../chart.js";
+import { chart, onAxis } from "../chart.js";
 import { DENOISERS } from "../denoisers.js";
+import { divergence, divergenceSentence } from "../divergence.js";
 import { element, make, NARROW, part } from "../dom.js";
 import { toFailure } from "../engine/protocol.js";
 import { comesNear, showFailure, watchNear } from "../figure.js";
 import { showReport } from "../figure-tools.js";
-import { count, fixed, percent, sentence, significant } from "../format.js";
+import { count, fixed, noted, percent, sentence, sentences, significant } from "../format.js";
 import { inFrames } from "../frames.js";
 import { COLUMNS } from "../gallery.js";
 import { drawRow } from "../images.js";
 import { labelPlaces } from "../labels.js";
 import { describe, labOptions, presetValues } from "../lab-runs.js";
+import { crosses } from "../marks.js";
 import { parameters } from "../parameters.js";
 import { isRepeatable, runLink } from "../permalink.js";
 import { openRun } from "../run-archive.js";
@@ -21,6 +23,7 @@ import { nearestStop } from "../run-slider.js";
 import { decodeImages } from "../runs.js";
 import { copy, save } from "../save.js";
 import { saveRun } from "../save-run.js";
+import { peak } from "../sittings.js";
 import { curve, levelOf, networks, sizes, transitionSentence } from "../sweep.js";
 
 /**
@@ -148,7 +151,7 @@ export function labFigure(root, page, { own, show }) {
       Object.assign(entry, { report, state: run.state, progress: run.progress });
       entry.update();
       if (news) redraw();
-      if (over && aloud) live.announce(`Run ${entry.letter}: ${statusLine(run, false)} ${report ? outcomeOf(report) : ""}`.trim());
+      if (over && aloud) live.announce(sentences(`Run ${entry.letter}: ${statusLine(run, false)}`, report ? outcomeOf(report) : ""));
     });
     entry.update();
     return entry;
@@ -380,8 +383,11 @@ const isSweep = (report) => report?.experiment === "transition" || report?.exper
 /** Whether it has a figure above that shows more of it than the lab does. @param {Report} report */
 const hasFigure = (report) => report.experiment !== "transition";
 
-/** What came out, in one sentence. @param {Report} report */
-function outcomeOf(report) {
+/** What came out, in a sentence or two. @param {Report} report */
+const outcomeOf = (report) => sentences(foundIn(report), divergenceSentence(report));
+
+/** @param {Report} report */
+function foundIn(report) {
   if (!report.final) return "";
   if (report.experiment === "transition") return transitionSentence(report);
   /** @type {import("../report.js").Findings} */
@@ -392,7 +398,7 @@ function outcomeOf(report) {
   if (biases.length > 0) return sentence(`Cosine with the linear fit: ${list(biases.map(({ n, cosineLinear }) => ({ n, value: cosineLinear?.mean })))}`);
   if (agreements.length > 0) return sentence(`Cosine of the two: ${list(agreements.map(({ n, cosine }) => ({ n, value: cosine.mean })))}`);
   if (sittings.length === 0) return "";
-  const best = sittings.reduce((a, b) => (b.cosineGaussian.mean > a.cosineGaussian.mean ? b : a));
+  const best = peak(sittings);
   return `Most like the Gaussian after ${count(best.step)} steps: cosine ${fixed(best.cosineGaussian.mean)}.`;
 }
 
@@ -414,13 +420,13 @@ const colourOf = (index) => `var(--run-${1 + (index % COLOURS)})`;
 function drawSamples(place, runs, wish) {
   const rows = runs.flatMap(({ entry, sweep }) => {
     const n = nearestStop(sizes(sweep), wish);
-    const gallery = networks(sweep, n).find((point) => point.gallery)?.gallery;
-    if (!gallery) return [];
+    const point = networks(sweep, n).find(({ gallery }) => gallery);
+    if (!point) return [];
     const canvas = make("canvas", { role: "img", ariaLabel: `Samples of run ${entry.letter} at N = ${n}` });
-    drawRow(canvas, decodeImages(sweep.shape, gallery.samples), COLUMNS);
+    drawRow(canvas, decodeImages(sweep.shape, point.gallery.samples), COLUMNS);
     const key = make("span", { className: "run-key" }, entry.letter);
     key.style.setProperty("--colour", colourOf(entry.index));
-    return [key, canvas, make("span", { className: "lab-sample-n" }, `N = ${count(n)}`)];
+    return [key, canvas, make("span", { className: "lab-sample-n" }, noted(`N = ${count(n)}`, divergence([point])))];
   });
   place.replaceChildren(...rows);
 }
@@ -448,18 +454,22 @@ function runsChart(root) {
         overlay.runs.map(({ entry }) => `${entry.letter}, ${describe(entry.options, entry.report).title}`).join("; "),
       columns: ["Run", "N", "Mean", "Lowest seed", "Highest seed"],
       rows: (overlay) =>
-        spreads(overlay).map(({ letter, n, mean, low, high }) => [letter, count(n), ...[mean, low, high].map((v) => significant(v, 4))]),
+        spreads(overlay).map(({ letter, n, mean, low, high, diverged }) => [
+          letter,
+          noted(count(n), diverged),
+          ...[mean, low, high].map((v) => significant(v, 4)),
+        ]),
       options(overlay, width) {
         const { runs, measure } = overlay;
         const { title, gaussian, format } = MEASURES[measure];
         const points = spreads(overlay);
         const first = runs[0].sweep;
         const reference = curve(first, (point) => gaussian(point, levelOf(first, SIGMA)));
-        const values = [...points.flatMap(({ low, high }) => [low, high]), ...reference.map(({ mean }) => mean)];
+        const values = onAxis([...points.flatMap(({ low, high }) => [low, high]), ...reference.map(({ mean }) => mean)]);
         // Shares start at 0; scores near 1 would be a flat line there.
         const low = measure === "gl" || measure === "memorized" ? 0 : Math.floor(20 * Math.min(...values)) / 20;
         const high = measure === "memorized" ? 1 : Math.ceil(10 * Math.max(...values)) / 10;
-        const ends = runs.map(({ entry }) => points.filter(({ letter }) => letter === entry.letter).at(-1)).filter((end) => end !== undefined);
+        const ends = runs.map(({ entry }) => points.findLast(({ letter, mean }) => letter === entry.letter && !Number.isNaN(mean))).filter((end) => end !== undefined);
         const places = labelPlaces(
           ends.map(({ mean }) => mean),
           [low, high],
@@ -491,6 +501,7 @@ function runsChart(root) {
             ),
             line(points, { x: "n", y: "mean", z: "letter", stroke: "colour", strokeWidth: 2 }),
             dot(points, { x: "n", y: "mean", symbol: "mark", fill: "colour", stroke: "var(--paper)", strokeWidth: 1, r: 4.5 }),
+            crosses(points, { x: "n", y: "mean" }),
             text(ends, { x: () => lastX, y: (_, i) => places[i], text: "letter", textAnchor: "start", dx: 10, fill: "colour", fontWeight: "600" }),
           ],
         };

@@ -1,6 +1,7 @@
 /** Figure III.2: the ways of D_θ, D_L, D_G and D_M from the same noise, step by step. */
 import { ends } from "../bias.js";
 import { setEnd } from "../controls.js";
+import { divergence } from "../divergence.js";
 import { canvas, element, make, onPoint } from "../dom.js";
 import { showNumbers } from "../figure-tools.js";
 import { count, fixed, significant } from "../format.js";
@@ -50,6 +51,7 @@ export function pathsFigure(root, page, source) {
     draw(report, values) {
       const model = ends(report)[values["bias.model"] === "few" ? 0 : 1];
       const { sigmas } = model.paths[0];
+      const diverged = divergence([model]);
       layOut(sigmas.length);
       const step = Math.min(values["bias.step"], sigmas.length) - 1;
       showSteps(
@@ -79,6 +81,7 @@ export function pathsFigure(root, page, source) {
       }
       live.set({
         "bias.model.n": count(model.n),
+        "bias.model.diverged": diverged && `, which ${diverged},`,
         "bias.step": count(step + 1),
         "bias.step.sigma": significant(sigmas[step], 2),
         "bias.sample": `${((values["bias.sample"] - 1) % samples) + 1} of ${samples}`,
@@ -110,12 +113,14 @@ export function pathsFigure(root, page, source) {
     live.claim(
       "bias.samples",
       generalizes && many.cosineLinear ? Math.min(many.cosineLinear.mean, many.cosineGaussian.mean) > ALIKE : undefined,
+      [many],
     );
     live.claim(
       "bias.fewSamples",
       memorizes && few.cosineLinear && many.cosineLinear
         ? few.cosineLinear.mean < many.cosineLinear.mean - 0.1
         : undefined,
+      [few, many],
     );
     live.claim(
       "bias.leaves",
@@ -123,8 +128,9 @@ export function pathsFigure(root, page, source) {
         ? few.cosineLinearGaussian.mean < many.cosineLinearGaussian.mean - 0.05 &&
             few.cosineLinearGaussian.mean > few.cosineLinear.mean
         : undefined,
+      [few, many],
     );
-    live.claim("bias.otherCopies", memorizes ? few.cosineEmpirical.mean < 0.95 : undefined);
+    live.claim("bias.otherCopies", memorizes ? few.cosineEmpirical.mean < 0.95 : undefined, [few]);
   }
 }
 

@@ -1,9 +1,10 @@
 /** Figure IV.2: where networks memorize, by the number of training images and the time they trained. */
 import { cell, text } from "@observablehq/plot";
 import { chart } from "../chart.js";
+import { divergence } from "../divergence.js";
 import { element } from "../dom.js";
-import { count, fixed, percent } from "../format.js";
-import { axisName, title } from "../marks.js";
+import { count, fixed, noted, percent } from "../format.js";
+import { axisName, crosses, title } from "../marks.js";
 import { memorizedColour, memorizedInk } from "../memorized.js";
 import { reportFigure } from "../reports.js";
 import { nearestStop, runSlider } from "../run-slider.js";
@@ -52,7 +53,7 @@ export function phaseFigure(root, page, source) {
         "phase.step": count(step),
         "phase.memorized": chosen ? percent(chosen.closeness.memorized.mean) : "not there yet",
         "phase.cosine": fixed(chosen?.cosineGaussian.mean ?? NaN),
-        "phase.epochs": chosen ? count(Math.round(chosen.epochs)) : "–",
+        "phase.epochs": chosen ? noted(count(Math.round(chosen.epochs)), divergence([chosen])) : "–",
       });
       tell(sizes, sittings, report.final);
     },
@@ -84,10 +85,10 @@ export function phaseFigure(root, page, source) {
     // A size that did not come to copy in this run comes after all that did.
     const steps = onsets.map((sitting) => sitting?.step ?? Infinity);
     const rises = steps.every((step, i) => i === 0 || step >= steps[i - 1]) && steps[0] < steps[steps.length - 1];
-    live.claim("phase.later", tested ? rises : undefined);
+    live.claim("phase.later", tested ? rises : undefined, sittings);
     // Checkpoints are a factor of two apart, so that is how exactly the times are known.
-    live.claim("phase.epochs", tested ? most <= 2 * least : undefined);
-    live.claim("phase.pace", final && paces.length > 1 ? latest <= 2 * soonest : undefined);
+    live.claim("phase.epochs", tested ? most <= 2 * least : undefined, sittings);
+    live.claim("phase.pace", final && paces.length > 1 ? latest <= 2 * soonest : undefined, sittings);
   }
 }
 
@@ -111,8 +112,8 @@ function phaseChart(root, choose) {
       },
       columns: ["N", "Steps", "Epochs", "Memorized", "± s.e.", "Cosine to D_G", "GL score"],
       rows: ({ sittings }) =>
-        sittings.map(({ n, step, epochs, closeness, cosineGaussian }) => [
-          count(n),
+        sittings.map(({ n, step, status, epochs, closeness, cosineGaussian }) => [
+          noted(count(n), divergence([{ status }])),
           count(step),
           count(Math.round(epochs)),
           percent(closeness.memorized.mean),
@@ -123,10 +124,11 @@ function phaseChart(root, choose) {
       pick: (step, n) => n !== undefined && choose(step, n),
       options({ sizes, steps, sittings, n, step }, width) {
         const grid = sizes.flatMap((size) => steps.map((time) => ({ n: size, step: time })));
-        const cells = sittings.map(({ n: size, step: time, closeness }) => ({
+        const cells = sittings.map(({ n: size, step: time, status, closeness }) => ({
           n: size,
           step: time,
           share: closeness.memorized.mean,
+          diverged: divergence([{ status }]),
         }));
         const roomy = width / steps.length > 56;
         return {
@@ -140,11 +142,12 @@ function phaseChart(root, choose) {
             text(cells, {
               x: "step",
               y: "n",
-              text: ({ share }) => (roomy ? percent(share) : String(Math.round(100 * share))),
+              text: ({ share }) => (roomy || Number.isNaN(share) ? percent(share) : String(Math.round(100 * share))),
               fill: ({ share }) => memorizedInk(share),
               fontSize: 13,
               fontWeight: 400,
             }),
+            crosses(cells, { x: "step", y: "n", r: 3.5, dy: 15, stroke: ({ share }) => memorizedInk(share) }),
             cell([{ n, step }], { x: "step", y: "n", inset: 0, fill: "none", stroke: "var(--ink)", strokeWidth: 2.5 }),
             title("N", { frameAnchor: "left", dx: -50, dy: 0 }),
             axisName("training steps"),

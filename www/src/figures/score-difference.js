@@ -1,13 +1,14 @@
 /** Figure III.1: how far D_L, D_G and D_M are from the trained network, at every noise level. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
 import { ends } from "../bias.js";
-import { chart } from "../chart.js";
+import { chart, onAxis } from "../chart.js";
 import { QUICK_FACES } from "../data.js";
 import { DENOISERS } from "../denoisers.js";
+import { divergence, divergenceSentence, isSound } from "../divergence.js";
 import { element, NARROW } from "../dom.js";
-import { count, fixed, significant } from "../format.js";
+import { count, fixed, noted, sentences, significant } from "../format.js";
 import { labelPlace } from "../labels.js";
-import { axisName, HALO } from "../marks.js";
+import { axisName, crosses, HALO } from "../marks.js";
 import { provenance, reportFigure, ReportSource } from "../reports.js";
 import { runPanel } from "../run-panel.js";
 import { nearestStop } from "../run-slider.js";
@@ -70,9 +71,10 @@ export function scoreDifferenceFigure(root, page, source) {
     onReport: (report, run) => source.show(report, run),
     summary(report) {
       const [few, many] = ends(report);
-      return (
+      return sentences(
         `Cosine between the samples of the network and of its linear fit: ${fixed(few.cosineLinear?.mean ?? NaN)} at ` +
-        `N = ${count(few.n)}, ${fixed(many.cosineLinear?.mean ?? NaN)} at N = ${count(many.n)}.`
+          `N = ${count(few.n)}, ${fixed(many.cosineLinear?.mean ?? NaN)} at N = ${count(many.n)}.`,
+        divergenceSentence(report),
       );
     },
   });
@@ -98,8 +100,9 @@ export function scoreDifferenceFigure(root, page, source) {
       "bias.many.error": estimate(many.errorHeldOut[at]),
       "bias.many.errorGaussian": estimate(many.errorGaussian[at]),
       // At small budgets a network with many images may only just have got to where it is linear.
-      "bias.age":
-        error < 0.99 * errorGaussian
+      "bias.age": !isSound(many)
+        ? ""
+        : error < 0.99 * errorGaussian
           ? "So it has learned more than the covariance, and is still close to the Gaussian."
           : "So it has only just learned what the covariance tells; how long that lasts is the subject of Section IV.",
       ...Object.fromEntries(
@@ -111,6 +114,7 @@ export function scoreDifferenceFigure(root, page, source) {
     live.claim(
       "bias.gaussian",
       generalizes ? mean(many, "gaussian", "heldOut") < 0.5 * mean(many, "empirical", "heldOut") : undefined,
+      [many],
     );
     live.claim(
       "bias.linear",
@@ -118,11 +122,13 @@ export function scoreDifferenceFigure(root, page, source) {
         ? mean(many, "linear", "heldOut") < mean(many, "gaussian", "heldOut") &&
             mean(many, "linear", "heldOut") > 0.6 * mean(many, "gaussian", "heldOut")
         : undefined,
+      [many],
     );
-    live.claim("bias.error", generalizes ? error <= AS_GOOD * errorGaussian : undefined);
+    live.claim("bias.error", generalizes ? error <= AS_GOOD * errorGaussian : undefined, [many]);
     live.claim(
       "bias.memorizing",
       memorizes ? mean(few, "empirical", "train") < 0.5 * mean(few, "gaussian", "train") : undefined,
+      [few],
     );
   }
 }
@@ -165,7 +171,7 @@ function differencesChart(root) {
       rows: ({ sigmas, models, split }) =>
         models.flatMap((model) =>
           sigmas.map((sigma, i) => [
-            count(model.n),
+            noted(count(model.n), divergence([model])),
             significant(sigma),
             .../** @type {const} */ (["linear", "gaussian", "empirical"]).flatMap((name) => {
               const value = differences(model, name)?.[split][i];
@@ -178,10 +184,10 @@ function differencesChart(root) {
         const curves = curvesOf({ sigmas, models }, split);
         const behind = recorded ? curvesOf(recorded, split) : [];
         const all = [...models, ...(recorded?.models ?? [])];
-        const top = Math.max(...all.flatMap((model) => highest(model)));
+        const top = Math.max(0, ...onAxis(all.flatMap((model) => highest(model))));
         const titles = models.map((model, facet) => ({
           facet,
-          title: `${final ? nature(model) : "In training"}: N = ${count(model.n)}`,
+          title: noted(`${final ? nature(model) : "In training"}: N = ${count(model.n)}`, divergence([model])),
           behind: recorded ? `faint: recorded, N = ${count(recorded.models[facet].n)}` : "",
         }));
         const axis = narrow ? "fy" : "fx";
@@ -263,6 +269,7 @@ function differencesChart(root) {
                   stroke: name === "gaussian" ? colour : "var(--paper)",
                   strokeWidth: name === "gaussian" ? 2 : 1,
                 }),
+                crosses(points, { ...facet, x: "sigma", y: "value" }),
                 text([points[at]], {
                   ...facet,
                   x: "sigma",
@@ -286,13 +293,15 @@ const curvesOf = ({ sigmas, models }, split) =>
     OTHERS.flatMap((name) => {
       const levels = differences(model, name)?.[split];
       if (!levels) return [];
-      const points = levels.map(({ mean }, i) => ({ facet, sigma: sigmas[i], value: mean, name }));
+      const points = levels.map(({ mean }, i) => ({ facet, sigma: sigmas[i], value: mean, name, diverged: divergence([model]) }));
       return [{ facet, name, points, ...DENOISERS[name] }];
     }),
   );
 
 /** What a trained network does, by the share of copies among its samples. @param {Bias} model */
-function nature({ closeness: { memorized } }) {
+function nature(model) {
+  if (!isSound(model)) return "Broken down";
+  const { memorized } = model.closeness;
   return memorized.mean > MANY_COPIES ? "Memorizing" : memorized.mean < FEW_COPIES ? "Generalizing" : "In between";
 }
 

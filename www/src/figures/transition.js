@@ -1,14 +1,16 @@
 /** Figure II.1: copies, distance and linearity against the number of training images, recorded and trained here. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
 import { axisSlider } from "../axis-slider.js";
-import { chart } from "../chart.js";
+import { chart, onAxis } from "../chart.js";
 import { DENOISERS } from "../denoisers.js";
+import { divergence, divergenceSentence, isSound } from "../divergence.js";
 import { element } from "../dom.js";
 import { showReport } from "../figure-tools.js";
-import { count, duration, fixed, percent, significant } from "../format.js";
+import { count, duration, fixed, noted, percent, sentences, significant } from "../format.js";
 import { inFrames } from "../frames.js";
 import { drawGallery } from "../gallery.js";
 import { labelPlaces } from "../labels.js";
+import { crosses } from "../marks.js";
 import { provenance, ReportSource, reportFigure } from "../reports.js";
 import { runPanel } from "../run-panel.js";
 import { nearestStop } from "../run-slider.js";
@@ -144,7 +146,11 @@ export function transitionFigure(root, page) {
       redraw();
     },
     summary: (report) =>
-      `${transitionSentence(report)} ${(recorded && compare(report, recorded, store.values["transition.sigma"])?.sentence) ?? ""}`,
+      sentences(
+        transitionSentence(report),
+        divergenceSentence(report),
+        (recorded && compare(report, recorded, store.values["transition.sigma"])?.sentence) ?? "",
+      ),
   });
   store.subscribe(["transition.run"], panel.reset);
   store.subscribe(["transition.n", "transition.sigma"], redraw);
@@ -184,7 +190,10 @@ function drawPoint(root, page, { recorded, live, n }) {
   page.live.set({
     "transition.n": count(n),
     "transition.epochs": epochs(point.epochs),
-    "transition.shown": `${here ? "trained here" : "recorded"}, seed ${point.seed}, step ${count(point.step)}`,
+    "transition.shown": noted(
+      `${here ? "trained here" : "recorded"}, seed ${point.seed}, step ${count(point.step)}`,
+      divergence([point]),
+    ),
   });
 }
 
@@ -207,6 +216,8 @@ function tell({ live }, { recorded, sweep, sigma }) {
   const { linearity } = curves(measured, sigma);
   const [level, detail] = [levelOf(measured, sigma), levelOf(sweep, DETAIL_SIGMA)];
   const last = gl.length - 1;
+  const many = networks(sweep, gl[last].n);
+  const both = [...networks(sweep, gl[0].n), ...many];
   /** @param {(point: Point) => number} number @param {Sweep} [of] */
   const ends = (number, of = sweep) => {
     const values = curve(of, number);
@@ -239,7 +250,7 @@ function tell({ live }, { recorded, sweep, sigma }) {
     "transition.error.trained": fixed(error, 3),
     "transition.error.gaussian": fixed(errorGaussian, 3),
     "transition.error.sigma": significant(sweep.sigmas[detail]),
-    "transition.age": age(error < errorGaussian, cosine[1] >= ALIKE),
+    "transition.age": many.every(isSound) ? age(error < errorGaussian, cosine[1] >= ALIKE) : "",
     "transition.sigma": significant(sigma),
     "transition.seeds": count(networks(recorded, gl[0].n).length),
     "transition.networks": describe(sweep),
@@ -248,16 +259,17 @@ function tell({ live }, { recorded, sweep, sigma }) {
   });
   /** A run that is under way has tested nothing yet. @param {boolean} holds */
   const tested = (holds) => (sweep.final ? holds : undefined);
-  live.claim("transition.copies", tested(memorized[0].mean >= 0.3 && memorized[last].mean <= 0.03));
-  live.claim("transition.linear", tested(linearity[last].mean - linearity[0].mean >= 0.05));
+  live.claim("transition.copies", tested(memorized[0].mean >= 0.3 && memorized[last].mean <= 0.03), both);
+  live.claim("transition.linear", tested(linearity[last].mean - linearity[0].mean >= 0.05), both);
   live.claim(
     "transition.between",
     tested(gaussian - linearity[last].mean <= 0.03 && linearity[last].mean - empirical >= 0.05),
+    many,
   );
-  live.claim("transition.alike", tested(cosine[1] >= ALIKE && cosine[1] - cosine[0] >= 0.1));
-  live.claim("transition.falls", tested(peak.mean - gl[last].mean >= 0.01 && heldOut[1] < heldOut[0]));
-  live.claim("transition.seen", tested(times[0] > 2 * times[1]));
-  live.claim("transition.error", tested(error <= AS_GOOD * errorGaussian));
+  live.claim("transition.alike", tested(cosine[1] >= ALIKE && cosine[1] - cosine[0] >= 0.1), both);
+  live.claim("transition.falls", tested(peak.mean - gl[last].mean >= 0.01 && heldOut[1] < heldOut[0]), sweep.findings);
+  live.claim("transition.seen", tested(times[0] > 2 * times[1]), both);
+  live.claim("transition.error", tested(error <= AS_GOOD * errorGaussian), many);
 }
 
 /**
@@ -319,13 +331,14 @@ function panelChart(root, { name, heading, format, references }, pick) {
         const { recorded, sigma } = view;
         const own = ownValues(view);
         const others = lines(view);
-        return curves(recorded, sigma)[name].map(({ n, mean, low, high }, i) => {
+        return curves(recorded, sigma)[name].map(({ n, mean, low, high, diverged }, i) => {
           const here = own?.find((value) => value.n === n);
           return [
             count(n),
             epochs(networks(recorded, n)[0].epochs),
-            ...[mean, low, high, ...others.map(({ values }) => values[i].mean)].map(format),
-            here ? format(here.mean) : "–",
+            noted(format(mean), diverged),
+            ...[low, high, ...others.map(({ values }) => values[i].mean)].map(format),
+            here ? noted(format(here.mean), here.diverged) : "–",
           ];
         });
       },
@@ -337,7 +350,7 @@ function panelChart(root, { name, heading, format, references }, pick) {
         const others = lines(view);
         const all = [...values, ...(own ?? []), ...others.flatMap((other) => other.values)];
         // The linearity is never far from 1, and its scale begins where its lowest value is.
-        const floor = name === "linearity" ? Math.floor(10 * Math.min(...all.map(({ low }) => low), 0.9)) / 10 : 0;
+        const floor = name === "linearity" ? Math.floor(10 * Math.min(...onAxis(all.map(({ low }) => low)), 0.9)) / 10 : 0;
         const domain = /** @type {const} */ ([floor, 1]);
         const ticks = [floor, (floor + 1) / 2, 1];
         const ends = [
@@ -419,6 +432,7 @@ function series(values, n, faint) {
             { ...at, symbol, r: 5.5, fill: colour, stroke: "var(--paper)", strokeWidth: 1.5 },
           ),
         ]),
+    crosses(values, { ...at, strokeOpacity }),
   ];
 }
 
@@ -435,22 +449,23 @@ function levelsChart(root, pick) {
    */
   const levels = (sweep, n, of) =>
     sweep.sigmas
-      .map((sigma, level) => ({ sigma, ...spread(networks(sweep, n).map((point) => of(point)[level].cosine.mean)) }))
+      .map((sigma, level) => ({ sigma, ...spread(networks(sweep, n), (point) => of(point)[level].cosine.mean) }))
       .sort((a, b) => a.sigma - b.sigma);
   /** @param {View} view */
   const lines = ({ recorded, live, n }) => {
     const own = live && networks(live, n).length > 0;
     return [
-      { ...DENOISERS.empirical, faint: false, values: levels(recorded, n, (point) => point.linearityEmpirical) },
-      { ...DENOISERS.gaussian, faint: false, values: levels(recorded, n, (point) => point.linearityGaussian) },
+      { ...DENOISERS.empirical, trained: false, faint: false, values: levels(recorded, n, (point) => point.linearityEmpirical) },
+      { ...DENOISERS.gaussian, trained: false, faint: false, values: levels(recorded, n, (point) => point.linearityGaussian) },
       {
         ...DENOISERS.trained,
         ...(own ? { label: "Recorded" } : {}),
+        trained: true,
         faint: own,
         values: levels(recorded, n, (point) => point.linearity),
       },
       ...(own
-        ? [{ ...DENOISERS.trained, label: "Here", faint: false, values: levels(live, n, (point) => point.linearity) }]
+        ? [{ ...DENOISERS.trained, label: "Here", trained: true, faint: false, values: levels(live, n, (point) => point.linearity) }]
         : []),
     ];
   };
@@ -460,23 +475,28 @@ function levelsChart(root, pick) {
       name: "linearity over the noise level",
       label(view) {
         const lowest = lines(view).map(
-          ({ label, values }) => `${label} ${fixed(Math.min(...values.map(({ mean }) => mean)))}`,
+          ({ label, values }) => `${label} ${fixed(Math.min(...onAxis(values.map(({ mean }) => mean))))}`,
         );
         return `Linearity over the noise level at N = ${count(view.n)}; lowest: ${lowest.join(", ")}`;
       },
       columns: ["σ", "Empirical", "Gaussian", "Trained", "lowest", "highest", "Trained here"],
       rows(view) {
         const [empirical, gaussian, trained, own] = lines(view).map(({ values }) => values);
-        return trained.map(({ sigma, mean, low, high }, i) => [
-          significant(sigma),
-          ...[empirical[i].mean, gaussian[i].mean, mean, low, high].map((value) => fixed(value, 3)),
-          fixed(own?.find((value) => value.sigma === sigma)?.mean ?? NaN, 3),
-        ]);
+        return trained.map(({ sigma, mean, low, high, diverged }, i) => {
+          const here = own?.find((value) => value.sigma === sigma);
+          return [
+            significant(sigma),
+            ...[empirical[i].mean, gaussian[i].mean].map((value) => fixed(value, 3)),
+            noted(fixed(mean, 3), diverged),
+            ...[low, high].map((value) => fixed(value, 3)),
+            here ? noted(fixed(here.mean, 3), here.diverged) : "–",
+          ];
+        });
       },
       pick,
       options(view) {
         const all = lines(view);
-        const lowest = Math.min(0.9, ...all.flatMap(({ values }) => values.map(({ low }) => low)));
+        const lowest = Math.min(0.9, ...onAxis(all.flatMap(({ values }) => values.map(({ low }) => low))));
         const domain = /** @type {const} */ ([Math.floor(10 * lowest) / 10, 1]);
         const ends = all.map(({ label, values }) => ({ label, ...values[values.length - 1] }));
         const places = labelPlaces(
@@ -493,7 +513,7 @@ function levelsChart(root, pick) {
             ...axis([...domain], String),
             title("Linearity over the noise level σ"),
             ruleX([view.sigma], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
-            ...all.flatMap(({ values, colour, dash, symbol, faint }) => {
+            ...all.flatMap(({ values, colour, dash, symbol, faint, trained }) => {
               const strokeOpacity = faint ? 0.5 : 1;
               return [
                 ruleX(values, { x: "sigma", y1: "low", y2: "high", stroke: colour, strokeWidth: 1.5, strokeOpacity }),
@@ -517,6 +537,7 @@ function levelsChart(root, pick) {
                     fillOpacity: strokeOpacity,
                   },
                 ),
+                crosses(trained ? values : [], { x: "sigma", y: "mean", strokeOpacity }),
               ];
             }),
             text(ends, { x: "sigma", y: (_, i) => places[i], text: "label", textAnchor: "start", dx: 8 }),
