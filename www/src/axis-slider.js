@@ -71,7 +71,9 @@ export function axisSlider(place, store, key, { axis, notes } = {}) {
   return (next, value) => {
     if (JSON.stringify(next) !== JSON.stringify(stops)) {
       stops = next;
-      const [low, high] = [Math.log(next[0].value), Math.log(next[next.length - 1].value)];
+      // A single stop is in the middle.
+      const apart = next.length > 1 ? 0 : 1;
+      const [low, high] = [Math.log(next[0].value) - apart, Math.log(next[next.length - 1].value) + apart];
       input.min = String(low);
       input.max = String(high);
       input.disabled = next.length < 2;
@@ -80,7 +82,7 @@ export function axisSlider(place, store, key, { axis, notes } = {}) {
       ticks.replaceChildren(
         ...names,
         ...next.map((stop) => {
-          const at = high > low ? (Math.log(stop.value) - low) / (high - low) : 0.5;
+          const at = (Math.log(stop.value) - low) / (high - low);
           const tick = make(
             "span",
             {},
@@ -96,7 +98,8 @@ export function axisSlider(place, store, key, { axis, notes } = {}) {
     }
     input.valueAsNumber = Math.log(value);
     const stop = stops.find((one) => one.value === value);
-    input.setAttribute("aria-valuetext", [stop?.label, stop?.note].filter(Boolean).join(", "));
+    const note = stop?.note && `${stop.note} ${notes ?? ""}`.trim();
+    input.setAttribute("aria-valuetext", [stop?.label, note].filter(Boolean).join(", "));
     ticks.querySelectorAll("span").forEach((tick, i) => tick.classList.toggle("selected", stops[i].value === value));
   };
 }

@@ -212,6 +212,17 @@ const EXPERIMENTS = {
   "strong-generalization": "Two halves",
 };
 
+/** What the places in a configuration are called in the lab. */
+const NAMES = new Map([
+  ...PLACED.map(([, { config = "", label }]) => /** @type {const} */ ([config, label.toLowerCase()])),
+  .../** @type {const} */ ([
+    ["train.architecture.kind", "network"],
+    ["train.architecture.width", "width"],
+    ["train.architecture.depth", "depth"],
+    ["train.architecture.levels", "depth"],
+  ]),
+]);
+
 /**
  * A run in words: a title, and what it was trained with.
  * @param {RunOptions} options
@@ -222,7 +233,7 @@ export function describe({ experiment, preset, data, seed, config }, report) {
   const title = `${EXPERIMENTS[experiment]}, ${preset}, ${data.set} ${data.size} × ${data.size}`;
   const train = report?.config.train;
   if (!train) {
-    const changes = config ? Object.entries(flat(config)).map(([name, value]) => `${name} ${value}`) : [];
+    const changes = config ? Object.entries(flat(config)).map(([place, value]) => `${NAMES.get(place) ?? place} ${value}`) : [];
     return { title, details: [`seed ${seed}`, ...changes].join(" · ") };
   }
   const { kind, width, depth, levels } = train.architecture;
@@ -248,7 +259,7 @@ function flat(object, prefix = "") {
     Object.entries(object).flatMap(([name, value]) =>
       value !== null && typeof value === "object" && !Array.isArray(value)
         ? Object.entries(flat(value, `${prefix}${name}.`))
-        : [[`${prefix}${name}`, String(value)]],
+        : [[`${prefix}${name}`, [value].flat().join(" ")]],
     ),
   );
 }

@@ -2,6 +2,7 @@
 import { divergence, isSound } from "./divergence.js";
 import { count, fixed, percent } from "./format.js";
 import { nearestStop } from "./run-slider.js";
+import { DETAIL_SIGMA, LEARNED } from "./verdicts.js";
 
 /**
  * @typedef {import("./report.js").Point} Point
@@ -79,11 +80,29 @@ export function transition(sweep) {
   return { copies: share[index - 1]?.n, new: share[index].n };
 }
 
+/**
+ * The largest training set, if its network cannot even tell its own images from noise as well as the Gaussian can new ones:
+ * its samples are noise, and no copies for that reason alone.
+ * @param {Sweep} sweep
+ */
+function unlearned(sweep) {
+  const level = levelOf(sweep, DETAIL_SIGMA);
+  const n = sizes(sweep).at(-1) ?? 0;
+  const last = networks(sweep, n).filter(isSound);
+  const { mean } = spread(last, ({ errorTrain, errorGaussian }) => errorTrain[level].mean / errorGaussian[level].mean);
+  return mean > LEARNED ? n : undefined;
+}
+
 /** The same as a sentence. @param {Sweep} sweep */
 export function transitionSentence(sweep) {
+  if (!sweep.final) return "Still in training.";
   const { copies, new: fresh } = transition(sweep);
   if (copies === undefined && fresh === undefined) return "No transition: every network broke down.";
   const among = sweep.findings.every(isSound) ? "" : " among the networks that came through";
+  const noisy = fresh === undefined ? undefined : unlearned(sweep);
+  if (noisy) {
+    return `Too little training to tell: at N\u00a0=\u00a0${count(noisy)} the network denoises worse than the Gaussian.`;
+  }
   if (copies === undefined) return `No transition${among}: already N = ${count(fresh ?? 0)} makes new images.`;
   if (fresh === undefined) return `No transition${among}: even N = ${count(copies)} makes copies.`;
   return `Transition${among} between N\u00a0=\u00a0${count(copies)} and ${count(fresh)}.`;

@@ -8,6 +8,8 @@ export const FEW_COPIES = 0.1;
 export const ALIKE = 0.9;
 /** A denoiser is as good as another when its error is at most so many times as large. */
 export const AS_GOOD = 1.05;
+/** A network has learned something when its error on its own training images is at most so many times D_G's on new ones. */
+export const LEARNED = 1.2;
 /** A noise level at which a denoiser that knows more than the covariance shows it. */
 export const DETAIL_SIGMA = 0.27;
 /** About the images' standard deviation, where it is decided which image appears. */

@@ -14,12 +14,15 @@ const estimate = (mean) => ({ mean, standardError: 0, count: 100 });
 const sweep = (rows) =>
   /** @type {import("../src/sweep.js").Sweep} */ (
     /** @type {unknown} */ ({
+      final: true,
       sigmas: [3, 1, 0.4],
       findings: rows.map(([n, seed, gl, memorized, linearity]) => ({
         n,
         seed,
         closeness: { gl: estimate(gl), memorized: estimate(memorized) },
         closenessHeldOut: { gl: estimate(0.8) },
+        errorTrain: [0, 0, 0.1].map(estimate),
+        errorGaussian: [0, 0, 0.1].map(estimate),
         linearity: [0, linearity, 0].map((cosine) => ({ cosine: estimate(cosine) })),
       })),
     })
@@ -52,6 +55,13 @@ test("the transition is where the samples get half as far as held-out images", (
   assert.equal(transitionSentence(recorded), "Transition between N\u00a0=\u00a016 and 64.");
   assert.equal(transitionSentence(sweep([[1024, 1, 0.1, 1, 0.7]])), "No transition: even N = 1,024 makes copies.");
   assert.equal(transitionSentence(sweep([[8, 1, 0.7, 0, 0.9]])), "No transition: already N = 8 makes new images.");
+});
+
+test("noise is not taken for new images, and nothing is said before the end", () => {
+  const noise = sweep([[8, 1, 0.7, 0, 0.9], [64, 1, 0.9, 0, 0.9]]);
+  noise.findings[1].errorTrain = [0, 0, 0.13].map(estimate);
+  assert.match(transitionSentence(noise), /^Too little training to tell: at N\s=\s64/u);
+  assert.equal(transitionSentence({ ...recorded, final: false }), "Still in training.");
 });
 
 test("a run matches the recorded one within the range of its seeds and a tolerance", () => {

@@ -129,7 +129,8 @@ export function labFigure(root, page, { own, show }) {
     entries.splice(at, 1);
     entry.row.remove();
     const next = entries[at] ?? entries[at - 1];
-    if (focused) /** @type {HTMLElement} */ (next?.row.querySelector(".run-actions button:last-child") ?? train).focus();
+    // Not on the next Delete: Enter pressed twice must not delete two.
+    if (focused) /** @type {HTMLElement} */ (next?.row.querySelector("input:enabled, button:not([hidden])") ?? train).focus();
     redraw();
   };
 
@@ -236,7 +237,7 @@ export function labFigure(root, page, { own, show }) {
       title.textContent = about.title;
       details.textContent = about.details;
       const { progress: reached } = entry;
-      const at = `stopped at ${reached.total > 0 ? percent(reached.step / reached.total) : "the beginning"}`;
+      const at = `Stopped at ${reached.total > 0 ? percent(reached.step / reached.total) : "the beginning"}`;
       const { run, report } = entry;
       const active = isActive(run?.state);
       const words = run ? `${statusLine(run, false)} ${run.notice ?? ""}` : entry.state === "done" ? "Done" : at;
@@ -245,7 +246,7 @@ export function labFigure(root, page, { own, show }) {
       progress.show(active ? run : undefined);
       outcome.textContent = report ? outcomeOf(report) : "";
       // A run that failed before anything was planned can only be begun again.
-      const stillborn = run?.state === "failed" && reached.total === 0;
+      const stillborn = (run?.state ?? entry.state) === "failed" && reached.total === 0;
       go.hidden = entry.state === "done" || !entry.kept || stillborn;
       go.textContent = active ? (run?.state === "paused" ? "Go on" : "Pause") : "Resume";
       step.hidden = run?.state !== "paused";
@@ -470,12 +471,16 @@ function runsChart(root) {
         const low = measure === "gl" || measure === "memorized" ? 0 : Math.floor(20 * Math.min(...values)) / 20;
         const high = measure === "memorized" ? 1 : Math.ceil(10 * Math.max(...values)) / 10;
         const ends = runs.map(({ entry }) => points.findLast(({ letter, mean }) => letter === entry.letter && !Number.isNaN(mean))).filter((end) => end !== undefined);
-        const places = labelPlaces(
-          ends.map(({ mean }) => mean),
-          [low, high],
-          HEIGHT - 70,
-        );
-        const lastX = Math.max(...points.map(({ n }) => n));
+        // Letters stand at the ends of their curves, apart from each other.
+        const labels = [...new Set(ends.map(({ n }) => n))].flatMap((n) => {
+          const group = ends.filter((end) => end.n === n);
+          const places = labelPlaces(
+            group.map(({ mean }) => mean),
+            [low, high],
+            HEIGHT - 70,
+          );
+          return group.map((end, i) => ({ ...end, place: places[i] }));
+        });
         return {
           height: HEIGHT,
           marginTop: 30,
@@ -502,7 +507,7 @@ function runsChart(root) {
             line(points, { x: "n", y: "mean", z: "letter", stroke: "colour", strokeWidth: 2 }),
             dot(points, { x: "n", y: "mean", symbol: "mark", fill: "colour", stroke: "var(--paper)", strokeWidth: 1, r: 4.5 }),
             crosses(points, { x: "n", y: "mean" }),
-            text(ends, { x: () => lastX, y: (_, i) => places[i], text: "letter", textAnchor: "start", dx: 10, fill: "colour", fontWeight: "600" }),
+            text(labels, { x: "n", y: "place", text: "letter", textAnchor: "start", dx: 10, fill: "colour", fontWeight: "600" }),
           ],
         };
       },

@@ -250,7 +250,7 @@ function tell({ live }, { recorded, sweep, sigma }) {
     "transition.error.trained": fixed(error, 3),
     "transition.error.gaussian": fixed(errorGaussian, 3),
     "transition.error.sigma": significant(sweep.sigmas[detail]),
-    "transition.age": many.every(isSound) ? age(error < errorGaussian, cosine[1] >= ALIKE) : "",
+    "transition.age": sweep.final && many.every(isSound) ? age(error < errorGaussian, cosine[1] >= ALIKE) : "",
     "transition.sigma": significant(sigma),
     "transition.seeds": count(networks(recorded, gl[0].n).length),
     "transition.networks": describe(sweep),
@@ -284,11 +284,14 @@ function age(better, alike) {
     : "So it has learned more than the mean and the covariance, and its samples are no longer quite the Gaussian’s.";
 }
 
+/** What sets are called where their own name is not a word. @type {Record<string, string>} */
+const SET_NAMES = { mnist: "MNIST digits", fashion: "Fashion-MNIST images" };
+
 /** What was trained, in a few words. @param {Sweep} sweep */
 function describe({ config, data, shape }) {
   const { architecture, steps } = config.train;
   const kind = architecture.kind === "mlp" ? `MLPs of width ${count(architecture.width)}` : "U-Nets";
-  return `${kind} on ${shape.height} × ${shape.width} ${data.set}, ${count(steps)} steps of ${count(config.train.batch)} images`;
+  return `${kind} on ${shape.height} × ${shape.width} ${SET_NAMES[data.set] ?? data.set}, ${count(steps)} steps of ${count(config.train.batch)} images`;
 }
 
 /**
@@ -351,7 +354,9 @@ function panelChart(root, { name, heading, format, references }, pick) {
         const all = [...values, ...(own ?? []), ...others.flatMap((other) => other.values)];
         // The linearity is never far from 1, and its scale begins where its lowest value is.
         const floor = name === "linearity" ? Math.floor(10 * Math.min(...onAxis(all.map(({ low }) => low)), 0.9)) / 10 : 0;
-        const domain = /** @type {const} */ ([floor, 1]);
+        // Held-out images of other sets may be further than that from few training images.
+        const ceiling = Math.max(1, ...onAxis(all.map(({ high }) => high)));
+        const domain = /** @type {const} */ ([floor, ceiling]);
         const ticks = [floor, (floor + 1) / 2, 1];
         const ends = [
           ...others.map(({ label, values: list }) => ({ label, value: list[list.length - 1].mean })),
