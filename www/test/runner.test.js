@@ -78,16 +78,21 @@ function world({ choice = "cpu", cores = 4, rates = {}, delay = () => SLICE_MS, 
       snapshot: () => runs.map(({ steps }) => new Blob([String(steps)])),
       weights: () => runs.map(({ members }) => [new Blob([members.join()])]),
     };
-    worker.postMessage = async (/** @type {any} */ message) => {
-      if (message.kind !== "call") return;
-      worker.calls.push(message.call);
+    const answer = async (/** @type {any} */ message) => {
       await new Promise((resolve) => setTimeout(resolve, message.call === "advance" ? delay(index) : 0));
-      const failure = fail(index, message.call, engine || message.payload.engine);
+      const failure = await fail(index, message.call, engine || message.payload.engine);
       if (worker.terminated) return;
       if (failure === "crash") return worker.onerror({ message: "out of memory" });
       if (failure) return worker.onmessage({ data: { kind: "failed", id: message.id, error: failure } });
       const result = await handlers[message.call](message.payload);
       if (!worker.terminated) worker.onmessage({ data: { kind: "done", id: message.id, result } });
+    };
+    // One at a time, in the order in which they came.
+    let last = Promise.resolve();
+    worker.postMessage = (/** @type {any} */ message) => {
+      if (message.kind !== "call") return;
+      worker.calls.push(message.call);
+      last = last.then(() => answer(message));
     };
     workers.push(worker);
     return worker;
@@ -136,6 +141,18 @@ async function eventually(holds) {
     await new Promise((resolve) => setTimeout(resolve, SLICE_MS));
   }
 }
+
+/**
+ * Until what was under way in a paused run is done, kept and told.
+ * @param {Pick<ReturnType<typeof world>, "workers" | "kept">} world
+ * @param {Run} run
+ */
+const atRest = ({ workers, kept }, run) =>
+  eventually(
+    () =>
+      workers.every(({ calls }) => calls.at(-1) === "snapshot") &&
+      kept.get(run.id)?.progress.step === run.progress.step,
+  );
 
 test("on the CPU each share has a worker, and their reports become one", async () => {
   const { runner, workers } = world();
@@ -285,6 +302,27 @@ test("a crashed worker is replaced and goes on from the last snapshot; the other
   assert.equal(run.report?.findings.length, 2);
 });
 
+test("a worker that dies while its run is paused is replaced when it goes on, from the snapshot of the pause", async () => {
+  const { runner, workers, kept } = world();
+  const run = runner.start(OPTIONS);
+  await until(run, ({ progress }) => progress.step > 4);
+  run.pause();
+  await atRest({ workers, kept }, run);
+  const [before] = kept.get(run.id)?.shares ?? [];
+  workers[0].onerror({ message: "out of memory" });
+  await assert.rejects(run.weights(), { kind: "WorkerCrashed" });
+  assert.equal(run.state, "paused");
+  run.resume();
+  await done(run);
+  assert.equal(run.state, "done");
+  assert.match(run.notice ?? "", /goes on from its last checkpoint, in a new worker/);
+  assert.deepEqual(run.report?.findings.map((/** @type {any} */ { n, step }) => [n, step]), [
+    [8, SHARE_STEPS],
+    [16, SHARE_STEPS],
+  ]);
+  assert.equal(slices(workers.at(-1)), SHARE_STEPS - Number(await before.snapshot?.text()));
+});
+
 const LOST = { kind: "DeviceLost", message: "The GPU device was lost", hint: "" };
 
 test("a lost device is made anew; at the second loss the CPU takes over", async () => {
@@ -364,6 +402,45 @@ test("a change of engine keeps what was trained", async () => {
   }
 });
 
+test("an engine that does not start loses nothing for one who goes back from it meanwhile", async () => {
+  const answer = openPromise();
+  const { runner, workers } = world({
+    fail: (_, call, engine) => (engine === "gpu" && call === "start" ? answer.promise.then(() => LOST) : undefined),
+  });
+  const run = runner.start(OPTIONS);
+  await until(run, ({ progress }) => progress.step > 9);
+  const { step } = run.progress;
+  run.switchEngine("gpu");
+  await eventually(() => workers[2]?.calls.includes("start"));
+  run.switchEngine("cpu");
+  await eventually(() => workers[2].calls.includes("snapshot"));
+  answer.resolve();
+  await done(run);
+  assert.equal(run.state, "done");
+  assert.equal(run.engine, "cpu");
+  assert.equal(workers.length, 5);
+  for (const worker of workers.slice(3)) assert.ok(slices(worker) <= SHARE_STEPS - step + 3, `${slices(worker)} slices after ${step}`);
+});
+
+test("a run whose last share fails does not look done meanwhile", async () => {
+  let crashed = false;
+  const { runner, workers } = world({
+    delay: (worker) => (worker === 1 ? 2 * SLICE_MS : SLICE_MS),
+    fail(worker, call) {
+      if (worker !== 1 || call !== "advance" || crashed || !workers[0].terminated) return undefined;
+      crashed = true;
+      return "crash";
+    },
+  });
+  const run = runner.start(OPTIONS);
+  /** @type {number[]} */
+  const steps = [];
+  run.addEventListener("change", () => crashed && run.state === "preparing" && steps.push(run.progress.step));
+  await done(run);
+  assert.ok(steps.length > 0);
+  assert.ok(steps.every((step) => step < SHARE_STEPS), `${steps}`);
+});
+
 test("a kept run says where its snapshots are, however far it has gone on since", async () => {
   const { runner, storage } = world({ delay: (worker) => (worker === 0 ? SLICE_MS : 3 * SLICE_MS) });
   await done(runner.start(OPTIONS));
@@ -405,9 +482,7 @@ test("a run that was interrupted is listed, and goes on where it stopped", async
   const run = first.runner.start(OPTIONS);
   await until(run, ({ progress }) => progress.step > 9);
   run.pause();
-  // What was under way is done, kept and told.
-  await tick();
-  await new Promise((resolve) => setTimeout(resolve, 400));
+  await atRest(first, run);
   const { step } = run.progress;
   assert.ok(step < SHARE_STEPS);
 
