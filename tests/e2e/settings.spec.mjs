@@ -116,6 +116,7 @@ siteTest("every kind of file that people have, by drop", { webgpu: [false] }, as
     ["discs.npz", zip([{ name: "discs.npy", bytes: npy(62, 20) }]), 62],
     ["data_batch_1.bin", cifar(63), 63],
     ["pictures.zip", zip(await pngs(page, 64)), 64],
+    ["arrays.zip", zip([{ name: "labels-idx1-ubyte", bytes: new Uint8Array(9) }, { name: "discs-idx3-ubyte", bytes: idx(65, 20) }]), 65],
   ]);
   for (const [name, bytes, count] of kinds) {
     await drop(page, [{ name, bytes }]);
