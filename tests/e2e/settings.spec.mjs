@@ -130,6 +130,33 @@ siteTest("every kind of file that people have, by drop", { webgpu: [false] }, as
   }
 });
 
+siteTest("own images that the engine dies of are read once more, and then told of", { webgpu: [false] }, async (page) => {
+  await page.addInitScript(() => {
+    const { postMessage } = Worker.prototype;
+    Object.assign(window, { deadly: false, deaths: 0 });
+    Worker.prototype.postMessage = function (/** @type {any} */ message, /** @type {any} */ options) {
+      const state = /** @type {any} */ (window);
+      if (!state.deadly || message.call !== "import") return postMessage.call(this, message, options);
+      state.deaths++;
+      setTimeout(() => this.dispatchEvent(new ErrorEvent("error", { message: "simulated crash" })));
+    };
+  });
+  const error = page.locator('[data-part="import-error"]');
+  const deadly = (/** @type {boolean} */ value) => page.evaluate((value) => Object.assign(window, { deadly: value }), value);
+  await open(page);
+  await drop(page, [{ name: "discs.npy", bytes: npy(200, 20) }]);
+  await page.waitForFunction(() => document.querySelector('[data-live="data.name"]')?.textContent?.includes("discs"));
+  await deadly(true);
+  await choose(page, "own.colour", "Colour");
+  await error.filter({ hasText: "stopped unexpectedly (simulated crash)" }).waitFor();
+  await page.waitForTimeout(500);
+  assert.equal(await page.evaluate(() => /** @type {any} */ (window).deaths), 2);
+  await deadly(false);
+  await drop(page, [{ name: "discs.npy", bytes: npy(201, 20) }]);
+  await page.waitForFunction(() => document.querySelector('[data-live="data.count"]')?.textContent === "201");
+  assert.ok(await error.isHidden());
+});
+
 siteTest("own pictures by the picker", { webgpu: [false] }, async (page) => {
   await open(page);
   const files = (await pngs(page, 40)).map(({ name, bytes }) => ({
