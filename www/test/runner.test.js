@@ -516,6 +516,26 @@ test("a run that was interrupted is listed, and goes on where it stopped", async
   await assert.rejects(new Runner(third.surroundings).resumeSaved(saved.id), { kind: "BadInput" });
 });
 
+test("what is kept of earlier visits is read once for all who ask, until one of it is deleted", async () => {
+  const first = world();
+  const [early, other] = [first.runner.start(OPTIONS), first.runner.start({ ...OPTIONS, seed: 4 })];
+  await Promise.all([done(early), done(other)]);
+  await eventually(() => [...first.kept.values()].filter(({ state }) => state === "done").length === 2);
+  const { runner, storage, kept } = world();
+  for (const [id, record] of first.kept) kept.set(id, record);
+  const list = mock.method(storage, "list");
+  list.mock.mockImplementationOnce(() => Promise.reject(new Error("The database is closing")));
+  assert.deepEqual(await runner.saved(), []);
+  const here = runner.start(OPTIONS);
+  await eventually(() => kept.has(here.id));
+  const ids = async () => (await runner.saved()).map(({ id }) => id);
+  assert.deepEqual(await Promise.all([ids(), ids()]), Array(2).fill([...first.kept.keys()]));
+  assert.equal(list.mock.callCount(), 2);
+  await runner.forget(early.id);
+  assert.deepEqual(await ids(), [...first.kept.keys()].filter((id) => id !== early.id));
+  here.cancel();
+});
+
 test("a run that is done and deleted does not come back with what was still to be kept", async () => {
   const { runner, storage, kept } = world();
   const answer = openPromise();

@@ -15,6 +15,8 @@ export class Runner extends EventTarget {
   #surroundings;
   /** @type {Map<string, Run>} */
   #runs = new Map();
+  /** What the browser kept when it was last asked. @type {Promise<SavedRun[]> | undefined} */
+  #kept;
 
   /** The reader's own images, for runs on those. @type {OwnImages | undefined} */
   own;
@@ -39,9 +41,20 @@ export class Runner extends EventTarget {
     return this.start(options, own);
   }
 
-  /** The runs that this browser keeps, the latest first. @returns {Promise<SavedRun[]>} */
+  /** The runs of earlier visits that this browser keeps, the latest first. @returns {Promise<SavedRun[]>} */
   async saved() {
-    const kept = await this.#surroundings.storage.list().catch(() => []);
+    this.#kept ??= this.#list();
+    const kept = await this.#kept;
+    // Those of this page are told of as they come.
+    return kept.filter(({ id }) => !this.#runs.has(id));
+  }
+
+  /** Read once for all who ask: a record is large. @returns {Promise<SavedRun[]>} */
+  async #list() {
+    const kept = await this.#surroundings.storage.list().catch(() => {
+      this.#kept = undefined;
+      return [];
+    });
     return kept.map(({ id, options, date, engine, state, progress, report }) => ({
       id,
       options,
@@ -76,7 +89,7 @@ export class Runner extends EventTarget {
   /** @param {string} id */
   async forget(id) {
     const run = this.#runs.get(id);
-    this.#runs.delete(id);
+    this.#drop(id);
     run?.cancel();
     // One that is done may still have something to keep.
     await (run ? run.forget() : this.#surroundings.storage.delete(id).catch(() => {}));
@@ -87,10 +100,16 @@ export class Runner extends EventTarget {
     for (const run of this.#runs.values()) run.switchEngine(choice);
   }
 
+  /** It is no longer kept. @param {string} id */
+  #drop(id) {
+    this.#runs.delete(id);
+    this.#kept = undefined;
+  }
+
   /** @param {Run} run */
   #add(run) {
     this.#runs.set(run.id, run);
-    run.addEventListener("change", () => run.state === "cancelled" && this.#runs.delete(run.id));
+    run.addEventListener("change", () => run.state === "cancelled" && this.#drop(run.id));
     // Whoever started it hears of it first, from the one that it asked.
     queueMicrotask(() => this.dispatchEvent(new CustomEvent("run", { detail: run })));
     return run;
