@@ -71,7 +71,7 @@ export function runPanel(
       attend();
       live.announce("Training has started.");
     } catch (thrown) {
-      showFailure(errors, toFailure(thrown), start);
+      showFailure(errors, toFailure(thrown), () => void begin(make));
     }
   };
   /** The run that these settings and this seed make. @param {number} from @returns {RunOptions | undefined} */

@@ -28,9 +28,9 @@ const OPTIONS = {
 
 /**
  * A world in which a run trains two members, one to a share on the CPU; a snapshot is the steps that were done.
- * @param {Partial<{choice: import("../src/engine/protocol.js").EngineChoice, cores: number, rates: {cpu?: number, gpu?: number}, delay: (worker: number) => number, fail: (worker: number, call: string, engine: string) => any}>} [options]
+ * @param {Partial<{choice: import("../src/engine/protocol.js").EngineChoice, cores: number, locks: any, rates: {cpu?: number, gpu?: number}, delay: (worker: number) => number, fail: (worker: number, call: string, engine: string) => any}>} [options]
  */
-function world({ choice = "cpu", cores = 4, rates = {}, delay = () => SLICE_MS, fail = () => undefined } = {}) {
+function world({ choice = "cpu", cores = 4, locks, rates = {}, delay = () => SLICE_MS, fail = () => undefined } = {}) {
   /** @type {any[]} */
   const workers = [];
   /** @type {Map<string, KeptRun>} */
@@ -108,6 +108,7 @@ function world({ choice = "cpu", cores = 4, rates = {}, delay = () => SLICE_MS, 
     base: "https://example.test/",
     cores,
     storage,
+    locks,
     choice: () => choice,
     measure: async () => rates,
   };
@@ -644,6 +645,53 @@ test("to resume twice is to resume once", async () => {
   assert.equal(one, other);
   await done(one);
   run.cancel();
+});
+
+/** The locks of a browser, for all of its tabs. */
+function fakeLocks() {
+  /** @type {Set<string>} */
+  const held = new Set();
+  return {
+    /** @param {string} name @param {{ifAvailable: true}} _ @param {(lock: {name: string} | null) => unknown} use */
+    async request(name, _, use) {
+      await Promise.resolve();
+      if (held.has(name)) return use(null);
+      held.add(name);
+      await use({ name });
+      held.delete(name);
+    },
+  };
+}
+
+test("a run that another tab has is not taken up until that one lets it go", async () => {
+  const locks = fakeLocks();
+  const first = world({ locks });
+  const run = first.runner.start(OPTIONS);
+  await until(run, ({ progress }) => progress.step > 9);
+  run.pause();
+  await atRest(first, run);
+  const second = world({ locks });
+  for (const [id, record] of first.kept) second.kept.set(id, record);
+  await assert.rejects(second.runner.resumeSaved(run.id), { kind: "BadInput", message: /another tab/ });
+  assert.equal(second.workers.length, 0);
+
+  run.cancel();
+  await tick();
+  const [one, other] = await Promise.all([second.runner.resumeSaved(run.id), second.runner.resumeSaved(run.id)]);
+  assert.equal(one, other);
+  await assert.rejects(new Runner(second.surroundings).resumeSaved(run.id), { kind: "BadInput" });
+  await done(one);
+  await eventually(() => second.kept.get(run.id)?.state === "done");
+  const third = await new Runner(second.surroundings).resumeSaved(run.id);
+  assert.equal(third.state, "done");
+});
+
+test("a browser that refuses locks is survived", async () => {
+  const { runner, workers } = world({ locks: { request: () => Promise.reject(new DOMException("No", "SecurityError")) } });
+  const run = runner.start(OPTIONS);
+  await done(run);
+  assert.equal(run.state, "done");
+  assert.equal(workers.length, 2);
 });
 
 test("the runner tells of each run, after the one who asked for it", async () => {

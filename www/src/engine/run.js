@@ -38,6 +38,7 @@ import { Clock, openPromise, Pace } from "./timing.js";
  * @property {string} base the page's address
  * @property {number} cores
  * @property {Pick<RunStorage, "put" | "get" | "list" | "delete">} storage
+ * @property {Pick<LockManager, "request">} [locks] what the browser's tabs have to themselves, if it sees to that
  * @property {() => EngineChoice} choice the engine that the reader chose
  * @property {() => Promise<EngineInfo["rates"]>} measure the speeds of both engines, the CPU's for one core
  *
