@@ -88,10 +88,13 @@ function keptSteps(page) {
  * @param {(step: number) => boolean | Promise<boolean>} willDo
  */
 export async function untilKept(page, willDo) {
+  let kept = 0;
   await until("the run is kept", async () => {
     const [step] = await keptSteps(page);
+    kept = step ?? 0;
     return step !== undefined && willDo(step);
   });
+  return kept;
 }
 
 /** Until the browser keeps no run: a page that is left while one is deleted may keep it. @param {Page} page */

@@ -49,6 +49,22 @@ async function trainBeyond(page, beyond) {
  */
 const checkpoint = (page) => untilKept(page, async (kept) => kept > (await step(page)) / 2);
 
+/** Until the run trains again after a failure, from what is kept. @param {Page} page @param {RegExp} notice @param {number} kept */
+async function goesOn(page, notice, kept) {
+  await says(page, notice);
+  await says(page, /Step [\d,]+ of/);
+  const after = await step(page);
+  assert.ok(after >= kept, `${after} after ${kept} was kept`);
+  await trainBeyond(page, after);
+}
+
+/** Let a worker die. @param {import("playwright-core").Worker} worker */
+async function crash(worker) {
+  const closed = new Promise((resolve) => worker.on("close", resolve));
+  await worker.evaluate(() => void setTimeout(() => reportError(new Error("simulated crash"))));
+  await closed;
+}
+
 /** @param {Page} page */
 async function reload(page) {
   await page.reload();
@@ -178,17 +194,23 @@ siteTest("a run outlives a reload", {}, async (page, { webgpu }) => {
   await trainBeyond(page, before);
 });
 
-siteTest("a crashed worker is replaced, and the run goes on", { webgpu: [false] }, async (page) => {
+siteTest("a crashed worker is replaced, and the run goes on, also if it was paused", { webgpu: [false] }, async (page) => {
   await train(page, "cpu");
   await trainBeyond(page, 0);
   const workers = runWorkers(page);
   assert.equal(workers.length, 2);
   await says(page, /CPU, 2 workers/);
-  const closed = new Promise((resolve) => workers[0].on("close", resolve));
-  await workers[0].evaluate(() => void setTimeout(() => reportError(new Error("simulated crash"))));
-  await closed;
-  await says(page, /simulated crash.*goes on.*in a new worker/);
-  await trainBeyond(page, 0);
+  const kept = await checkpoint(page);
+  await crash(workers[0]);
+  await goesOn(page, /simulated crash.*goes on from its last checkpoint, in a new worker/, kept);
+  assert.equal(runWorkers(page).length, workers.length);
+
+  await press(page, "Pause");
+  await says(page, /paused/);
+  const paused = await untilKept(page, async (kept) => kept === (await step(page)));
+  await crash(runWorkers(page)[0]);
+  await press(page, "Go on");
+  await goesOn(page, /stopped unexpectedly\. The run goes on from its last checkpoint, in a new worker/, paused);
   assert.equal(runWorkers(page).length, workers.length);
   assert.ok(await page.locator('#lab [data-part="lab-error"]').isHidden());
 });
@@ -197,14 +219,29 @@ siteTest("a lost device is made anew; lost again, the CPU engine takes over", { 
   await watchDevices(page);
   await train(page, "gpu");
   await trainBeyond(page, 0);
+  const kept = await checkpoint(page);
   await loseDevice(page, 0);
-  await says(page, /was lost.*on a new device/);
-  await trainBeyond(page, 0);
+  await goesOn(page, /was lost.*goes on from its last checkpoint, on a new device/, kept);
   await loseDevice(page, 800);
-  await says(page, /was lost.*on the CPU engine/);
-  await trainBeyond(page, 0);
+  await goesOn(page, /was lost.*goes on from its last checkpoint, on the CPU engine/, kept);
   await says(page, /· CPU/);
   assert.ok(await page.locator('#lab [data-part="lab-error"]').isHidden());
+});
+
+siteTest("a run that another tab has is not taken up, until that one is closed", { webgpu: [false] }, async (page) => {
+  await train(page, "cpu");
+  await trainBeyond(page, 0);
+  const kept = await checkpoint(page);
+  const other = await page.context().newPage();
+  await open(other, "?engine=cpu", "lab");
+  await press(other, "Resume");
+  await other.locator('#lab [data-part="lab-error"]', { hasText: "This run is under way in another tab" }).waitFor();
+  assert.equal(runWorkers(other).length, 0);
+  await page.close();
+  await until("the run is free", () => other.evaluate(async () => (await navigator.locks.query()).held?.length === 0));
+  await press(other, "Resume");
+  await says(other, /Step [\d,]+ of/);
+  assert.ok((await step(other)) >= kept);
 });
 
 siteTest("changing the engine keeps the run", { webgpu: [true] }, async (page) => {

@@ -116,6 +116,7 @@ siteTest("every kind of file that people have, by drop", { webgpu: [false] }, as
     ["discs.npz", zip([{ name: "discs.npy", bytes: npy(62, 20) }]), 62],
     ["data_batch_1.bin", cifar(63), 63],
     ["pictures.zip", zip(await pngs(page, 64)), 64],
+    ["arrays.zip", zip([{ name: "labels-idx1-ubyte", bytes: new Uint8Array(9) }, { name: "discs-idx3-ubyte", bytes: idx(65, 20) }]), 65],
   ]);
   for (const [name, bytes, count] of kinds) {
     await drop(page, [{ name, bytes }]);
@@ -127,6 +128,33 @@ siteTest("every kind of file that people have, by drop", { webgpu: [false] }, as
     assert.ok((await contrast(page, "empirical")) > 40, name);
     assert.ok(await page.locator('[data-part="import-error"]').isHidden(), name);
   }
+});
+
+siteTest("own images that the engine dies of are read once more, and then told of", { webgpu: [false] }, async (page) => {
+  await page.addInitScript(() => {
+    const { postMessage } = Worker.prototype;
+    Object.assign(window, { deadly: false, deaths: 0 });
+    Worker.prototype.postMessage = function (/** @type {any} */ message, /** @type {any} */ options) {
+      const state = /** @type {any} */ (window);
+      if (!state.deadly || message.call !== "import") return postMessage.call(this, message, options);
+      state.deaths++;
+      setTimeout(() => this.dispatchEvent(new ErrorEvent("error", { message: "simulated crash" })));
+    };
+  });
+  const error = page.locator('[data-part="import-error"]');
+  const deadly = (/** @type {boolean} */ value) => page.evaluate((value) => Object.assign(window, { deadly: value }), value);
+  await open(page);
+  await drop(page, [{ name: "discs.npy", bytes: npy(200, 20) }]);
+  await page.waitForFunction(() => document.querySelector('[data-live="data.name"]')?.textContent?.includes("discs"));
+  await deadly(true);
+  await choose(page, "own.colour", "Colour");
+  await error.filter({ hasText: "stopped unexpectedly (simulated crash)" }).waitFor();
+  await page.waitForTimeout(500);
+  assert.equal(await page.evaluate(() => /** @type {any} */ (window).deaths), 2);
+  await deadly(false);
+  await drop(page, [{ name: "discs.npy", bytes: npy(201, 20) }]);
+  await page.waitForFunction(() => document.querySelector('[data-live="data.count"]')?.textContent === "201");
+  assert.ok(await error.isHidden());
 });
 
 siteTest("own pictures by the picker", { webgpu: [false] }, async (page) => {

@@ -446,7 +446,7 @@ siteTest("one step, speed, time left, resume after a reload, and cancel within 2
 
   await panelButton(page, "Pause").click();
   await inState(page, "paused");
-  await page.waitForTimeout(1000);
+  await pausedAndKept(page);
   const paused = await step(page);
   await panelButton(page, "One step").click();
   await page.waitForFunction(
@@ -476,6 +476,24 @@ siteTest("one step, speed, time left, resume after a reload, and cancel within 2
   });
   assert.ok(elapsed <= 200, `${elapsed} ms`);
   await page.waitForFunction(() => document.querySelectorAll(".lab-runs tbody tr").length === 0);
+});
+
+siteTest("while another recorded run is fetched, the one before is not trained in its place", { webgpu: [false] }, async (page) => {
+  await openSmall(page, { sizes: [16], steps: 900 });
+  /** @type {(value?: unknown) => void} */
+  let arrive = () => {};
+  const arrival = new Promise((resolve) => (arrive = resolve));
+  await page.route("**/runs/transition-main-faces.json", async (route) => {
+    await arrival;
+    await route.continue();
+  });
+  const panel = page.locator("#transition .run-panel");
+  await choose(page, "transition.run", "Faces, MLP");
+  await panelButton(page, "Train it here").click();
+  await panel.locator(".figure-error", { hasText: "The recorded run is not there yet" }).waitFor();
+  assert.equal(await panel.getAttribute("data-state"), "idle");
+  arrive();
+  await panel.locator(".run-status", { hasText: /^Trains \d+ networks/ }).waitFor();
 });
 
 siteTest("an unfinished run with other settings is not offered here", { webgpu: [false] }, async (page) => {

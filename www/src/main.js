@@ -35,6 +35,7 @@ const runner = new Runner({
   base: document.baseURI,
   cores: navigator.hardwareConcurrency,
   storage: new RunStorage(() => window.indexedDB),
+  locks: navigator.locks,
   choice: () => store.values.engine,
   measure: () => engine.call("measure", {}),
 });

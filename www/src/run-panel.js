@@ -1,7 +1,7 @@
 /** The panel under every figure that trains: start, pause, step, restart, cancel, and how far the run is. */
 import { make } from "./dom.js";
 import { toFailure } from "./engine/protocol.js";
-import { showFailure } from "./figure.js";
+import { comesNear, showFailure } from "./figure.js";
 import { count } from "./format.js";
 import { isActive, keepFocus, progressBar, speedChoice, statusLine } from "./run-parts.js";
 import { saveRun } from "./save-run.js";
@@ -71,7 +71,7 @@ export function runPanel(
       attend();
       live.announce("Training has started.");
     } catch (thrown) {
-      showFailure(errors, toFailure(thrown), start);
+      showFailure(errors, toFailure(thrown), () => void begin(make));
     }
   };
   /** The run that these settings and this seed make. @param {number} from @returns {RunOptions | undefined} */
@@ -212,13 +212,16 @@ export function runPanel(
     place.dataset.state = state ?? "idle";
   };
 
+  /** @type {HTMLElement} */
+  const figure = place.closest("figure") ?? place;
   new IntersectionObserver((entries) => {
     visible = entries[entries.length - 1].isIntersecting;
     attend();
-  }).observe(place.closest("figure") ?? place);
+  }).observe(figure);
   document.addEventListener("visibilitychange", attend);
   draw();
-  void runner.saved().then((all) => {
+  void comesNear(figure).then(async () => {
+    const all = await runner.saved();
     unfinished = all.filter(({ options, state }) => options.experiment === experiment && state !== "done");
     draw();
   });

@@ -31,7 +31,7 @@
 const NAME = "hidden-gaussian";
 const VERSION = 1;
 const STORE = "runs";
-/** How many runs are kept; the oldest goes first. */
+/** How many runs are kept; those that are done go first, and of two the older. */
 const KEPT = 20;
 
 /** The runs that this browser keeps. Every method rejects with an error of IndexedDB if the browser refuses. */
@@ -52,8 +52,13 @@ export class RunStorage {
   async put(run) {
     const store = await this.#store("readwrite");
     store.put(run);
-    const ids = await settled(store.index("date").getAllKeys());
-    for (const id of ids.slice(0, Math.max(0, ids.length - KEPT))) store.delete(id);
+    const index = store.index("date");
+    const surplus = (await settled(index.getAllKeys())).length - KEPT;
+    // Records are large, and mostly there is room.
+    const all = surplus > 0 ? await settled(index.getAll()) : [];
+    const others = all.filter(({ id }) => id !== run.id);
+    const doneFirst = [...others.filter(({ state }) => state === "done"), ...others.filter(({ state }) => state !== "done")];
+    for (const { id } of doneFirst.slice(0, surplus)) store.delete(id);
     await committed(store.transaction);
   }
 

@@ -21,6 +21,8 @@ export function trainingSet(root, dropNotice, page, openRun) {
   let own = [];
   /** What came of them. @type {import("./report.js").DataRecipe | undefined} */
   let recipe;
+  /** Whether they were read since a worker that held them died. */
+  let read = false;
 
   /** @param {File[]} files @param {boolean} [again] the same as before, at another size or in another worker */
   const load = async (files, again = false) => {
@@ -31,6 +33,7 @@ export function trainingSet(root, dropNotice, page, openRun) {
     try {
       const { data } = await engine.call("import", { files, size, colour });
       own = files;
+      read = true;
       recipe = { set: data.name, size: data.width, seed: 0, count: data.count, heldOut: data.heldOutCount };
       page.runner.own = { files, colour };
       store.own = true;
@@ -91,8 +94,12 @@ export function trainingSet(root, dropNotice, page, openRun) {
   });
 
   return {
-    /** Read the reader's files once more, after the worker that held them died. */
-    reload: () => load(own, true),
+    /** Read the reader's files once more, after the worker that held them died; not again if it was that which killed it. */
+    async reload() {
+      if (!read) return;
+      read = false;
+      await load(own, true);
+    },
     /** The reader's own images, if there are any. */
     get own() {
       return recipe;

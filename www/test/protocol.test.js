@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { mock, test } from "node:test";
 import { EngineClient } from "../src/engine/client.js";
 import { toFailure, transferables } from "../src/engine/protocol.js";
 
@@ -66,6 +66,24 @@ test("a cancelled call rejects at once and the worker hears of it", async () => 
   workers[0].reply({ kind: "done", id: 1, result: "too late" });
 });
 
+test("a call that is cancelled before it is made is not made", async () => {
+  const { client, workers } = connected();
+  await assert.rejects(client.call("open", CPU, AbortSignal.abort()), { kind: "Cancelled" });
+  assert.equal(workers.length, 0);
+});
+
+test("a call that was answered no longer listens for its cancellation", async () => {
+  const { client, workers } = connected();
+  const { signal } = new AbortController();
+  const listen = mock.method(signal, "addEventListener");
+  const leave = mock.method(signal, "removeEventListener");
+  const call = client.call("open", CPU, signal);
+  workers[0].reply({ kind: "done", id: 1, result: null });
+  await call;
+  assert.equal(listen.mock.callCount(), 1);
+  assert.deepEqual(leave.mock.calls[0].arguments, listen.mock.calls[0].arguments);
+});
+
 test("in a lane the latest call wins and the ones between answer with nothing", async () => {
   const { client, workers } = connected();
   const lane = client.lane();
@@ -87,6 +105,26 @@ test("a lane goes on after a failure", async () => {
   await Promise.resolve();
   const next = lane.call("open", CPU);
   workers[0].reply({ kind: "done", id: 2, result: "fine" });
+  assert.equal(await next, "fine");
+});
+
+test("a lane goes on after a call that could not be sent, and after a worker that could not be started", async () => {
+  const worker = fakeWorker();
+  let starts = 0;
+  const client = new EngineClient(() => {
+    if (starts++ === 0) throw new DOMException("Workers are forbidden", "SecurityError");
+    return /** @type {WorkerLike} */ (worker);
+  }, "https://example.test/");
+  const lane = client.lane();
+  await assert.rejects(lane.call("open", CPU), { kind: "Unexpected", message: "Workers are forbidden", hint: "" });
+  const { postMessage } = worker;
+  worker.postMessage = (/** @type {any} */ message) => {
+    if (message.kind === "call") throw new DOMException("It could not be cloned", "DataCloneError");
+  };
+  await assert.rejects(lane.call("open", CPU), { kind: "Unexpected", message: "It could not be cloned", hint: "" });
+  worker.postMessage = postMessage;
+  const next = lane.call("open", CPU);
+  worker.reply({ kind: "done", id: worker.sent.at(-1)?.id, result: "fine" });
   assert.equal(await next, "fine");
 });
 

@@ -28,9 +28,9 @@ const OPTIONS = {
 
 /**
  * A world in which a run trains two members, one to a share on the CPU; a snapshot is the steps that were done.
- * @param {Partial<{choice: import("../src/engine/protocol.js").EngineChoice, cores: number, rates: {cpu?: number, gpu?: number}, delay: (worker: number) => number, fail: (worker: number, call: string, engine: string) => any}>} [options]
+ * @param {Partial<{choice: import("../src/engine/protocol.js").EngineChoice, cores: number, locks: any, rates: {cpu?: number, gpu?: number}, delay: (worker: number) => number, fail: (worker: number, call: string, engine: string) => any}>} [options]
  */
-function world({ choice = "cpu", cores = 4, rates = {}, delay = () => SLICE_MS, fail = () => undefined } = {}) {
+function world({ choice = "cpu", cores = 4, locks, rates = {}, delay = () => SLICE_MS, fail = () => undefined } = {}) {
   /** @type {any[]} */
   const workers = [];
   /** @type {Map<string, KeptRun>} */
@@ -78,16 +78,21 @@ function world({ choice = "cpu", cores = 4, rates = {}, delay = () => SLICE_MS, 
       snapshot: () => runs.map(({ steps }) => new Blob([String(steps)])),
       weights: () => runs.map(({ members }) => [new Blob([members.join()])]),
     };
-    worker.postMessage = async (/** @type {any} */ message) => {
-      if (message.kind !== "call") return;
-      worker.calls.push(message.call);
+    const answer = async (/** @type {any} */ message) => {
       await new Promise((resolve) => setTimeout(resolve, message.call === "advance" ? delay(index) : 0));
-      const failure = fail(index, message.call, engine || message.payload.engine);
+      const failure = await fail(index, message.call, engine || message.payload.engine);
       if (worker.terminated) return;
       if (failure === "crash") return worker.onerror({ message: "out of memory" });
       if (failure) return worker.onmessage({ data: { kind: "failed", id: message.id, error: failure } });
       const result = await handlers[message.call](message.payload);
       if (!worker.terminated) worker.onmessage({ data: { kind: "done", id: message.id, result } });
+    };
+    // One at a time, in the order in which they came.
+    let last = Promise.resolve();
+    worker.postMessage = (/** @type {any} */ message) => {
+      if (message.kind !== "call") return;
+      worker.calls.push(message.call);
+      last = last.then(() => answer(message));
     };
     workers.push(worker);
     return worker;
@@ -103,6 +108,7 @@ function world({ choice = "cpu", cores = 4, rates = {}, delay = () => SLICE_MS, 
     base: "https://example.test/",
     cores,
     storage,
+    locks,
     choice: () => choice,
     measure: async () => rates,
   };
@@ -136,6 +142,18 @@ async function eventually(holds) {
     await new Promise((resolve) => setTimeout(resolve, SLICE_MS));
   }
 }
+
+/**
+ * Until what was under way in a paused run is done, kept and told.
+ * @param {Pick<ReturnType<typeof world>, "workers" | "kept">} world
+ * @param {Run} run
+ */
+const atRest = ({ workers, kept }, run) =>
+  eventually(
+    () =>
+      workers.every(({ calls }) => calls.at(-1) === "snapshot") &&
+      kept.get(run.id)?.progress.step === run.progress.step,
+  );
 
 test("on the CPU each share has a worker, and their reports become one", async () => {
   const { runner, workers } = world();
@@ -285,6 +303,27 @@ test("a crashed worker is replaced and goes on from the last snapshot; the other
   assert.equal(run.report?.findings.length, 2);
 });
 
+test("a worker that dies while its run is paused is replaced when it goes on, from the snapshot of the pause", async () => {
+  const { runner, workers, kept } = world();
+  const run = runner.start(OPTIONS);
+  await until(run, ({ progress }) => progress.step > 4);
+  run.pause();
+  await atRest({ workers, kept }, run);
+  const [before] = kept.get(run.id)?.shares ?? [];
+  workers[0].onerror({ message: "out of memory" });
+  await assert.rejects(run.weights(), { kind: "WorkerCrashed" });
+  assert.equal(run.state, "paused");
+  run.resume();
+  await done(run);
+  assert.equal(run.state, "done");
+  assert.match(run.notice ?? "", /goes on from its last checkpoint, in a new worker/);
+  assert.deepEqual(run.report?.findings.map((/** @type {any} */ { n, step }) => [n, step]), [
+    [8, SHARE_STEPS],
+    [16, SHARE_STEPS],
+  ]);
+  assert.equal(slices(workers.at(-1)), SHARE_STEPS - Number(await before.snapshot?.text()));
+});
+
 const LOST = { kind: "DeviceLost", message: "The GPU device was lost", hint: "" };
 
 test("a lost device is made anew; at the second loss the CPU takes over", async () => {
@@ -364,6 +403,45 @@ test("a change of engine keeps what was trained", async () => {
   }
 });
 
+test("an engine that does not start loses nothing for one who goes back from it meanwhile", async () => {
+  const answer = openPromise();
+  const { runner, workers } = world({
+    fail: (_, call, engine) => (engine === "gpu" && call === "start" ? answer.promise.then(() => LOST) : undefined),
+  });
+  const run = runner.start(OPTIONS);
+  await until(run, ({ progress }) => progress.step > 9);
+  const { step } = run.progress;
+  run.switchEngine("gpu");
+  await eventually(() => workers[2]?.calls.includes("start"));
+  run.switchEngine("cpu");
+  await eventually(() => workers[2].calls.includes("snapshot"));
+  answer.resolve();
+  await done(run);
+  assert.equal(run.state, "done");
+  assert.equal(run.engine, "cpu");
+  assert.equal(workers.length, 5);
+  for (const worker of workers.slice(3)) assert.ok(slices(worker) <= SHARE_STEPS - step + 3, `${slices(worker)} slices after ${step}`);
+});
+
+test("a run whose last share fails does not look done meanwhile", async () => {
+  let crashed = false;
+  const { runner, workers } = world({
+    delay: (worker) => (worker === 1 ? 2 * SLICE_MS : SLICE_MS),
+    fail(worker, call) {
+      if (worker !== 1 || call !== "advance" || crashed || !workers[0].terminated) return undefined;
+      crashed = true;
+      return "crash";
+    },
+  });
+  const run = runner.start(OPTIONS);
+  /** @type {number[]} */
+  const steps = [];
+  run.addEventListener("change", () => crashed && run.state === "preparing" && steps.push(run.progress.step));
+  await done(run);
+  assert.ok(steps.length > 0);
+  assert.ok(steps.every((step) => step < SHARE_STEPS), `${steps}`);
+});
+
 test("a kept run says where its snapshots are, however far it has gone on since", async () => {
   const { runner, storage } = world({ delay: (worker) => (worker === 0 ? SLICE_MS : 3 * SLICE_MS) });
   await done(runner.start(OPTIONS));
@@ -405,9 +483,7 @@ test("a run that was interrupted is listed, and goes on where it stopped", async
   const run = first.runner.start(OPTIONS);
   await until(run, ({ progress }) => progress.step > 9);
   run.pause();
-  // What was under way is done, kept and told.
-  await tick();
-  await new Promise((resolve) => setTimeout(resolve, 400));
+  await atRest(first, run);
   const { step } = run.progress;
   assert.ok(step < SHARE_STEPS);
 
@@ -439,6 +515,26 @@ test("a run that was interrupted is listed, and goes on where it stopped", async
   await third.runner.forget(saved.id);
   assert.deepEqual(await third.runner.saved(), []);
   await assert.rejects(new Runner(third.surroundings).resumeSaved(saved.id), { kind: "BadInput" });
+});
+
+test("what is kept of earlier visits is read once for all who ask, until one of it is deleted", async () => {
+  const first = world();
+  const [early, other] = [first.runner.start(OPTIONS), first.runner.start({ ...OPTIONS, seed: 4 })];
+  await Promise.all([done(early), done(other)]);
+  await eventually(() => [...first.kept.values()].filter(({ state }) => state === "done").length === 2);
+  const { runner, storage, kept } = world();
+  for (const [id, record] of first.kept) kept.set(id, record);
+  const list = mock.method(storage, "list");
+  list.mock.mockImplementationOnce(() => Promise.reject(new Error("The database is closing")));
+  assert.deepEqual(await runner.saved(), []);
+  const here = runner.start(OPTIONS);
+  await eventually(() => kept.has(here.id));
+  const ids = async () => (await runner.saved()).map(({ id }) => id);
+  assert.deepEqual(await Promise.all([ids(), ids()]), Array(2).fill([...first.kept.keys()]));
+  assert.equal(list.mock.callCount(), 2);
+  await runner.forget(early.id);
+  assert.deepEqual(await ids(), [...first.kept.keys()].filter((id) => id !== early.id));
+  here.cancel();
 });
 
 test("a run that is done and deleted does not come back with what was still to be kept", async () => {
@@ -549,6 +645,53 @@ test("to resume twice is to resume once", async () => {
   assert.equal(one, other);
   await done(one);
   run.cancel();
+});
+
+/** The locks of a browser, for all of its tabs. */
+function fakeLocks() {
+  /** @type {Set<string>} */
+  const held = new Set();
+  return {
+    /** @param {string} name @param {{ifAvailable: true}} _ @param {(lock: {name: string} | null) => unknown} use */
+    async request(name, _, use) {
+      await Promise.resolve();
+      if (held.has(name)) return use(null);
+      held.add(name);
+      await use({ name });
+      held.delete(name);
+    },
+  };
+}
+
+test("a run that another tab has is not taken up until that one lets it go", async () => {
+  const locks = fakeLocks();
+  const first = world({ locks });
+  const run = first.runner.start(OPTIONS);
+  await until(run, ({ progress }) => progress.step > 9);
+  run.pause();
+  await atRest(first, run);
+  const second = world({ locks });
+  for (const [id, record] of first.kept) second.kept.set(id, record);
+  await assert.rejects(second.runner.resumeSaved(run.id), { kind: "BadInput", message: /another tab/ });
+  assert.equal(second.workers.length, 0);
+
+  run.cancel();
+  await tick();
+  const [one, other] = await Promise.all([second.runner.resumeSaved(run.id), second.runner.resumeSaved(run.id)]);
+  assert.equal(one, other);
+  await assert.rejects(new Runner(second.surroundings).resumeSaved(run.id), { kind: "BadInput" });
+  await done(one);
+  await eventually(() => second.kept.get(run.id)?.state === "done");
+  const third = await new Runner(second.surroundings).resumeSaved(run.id);
+  assert.equal(third.state, "done");
+});
+
+test("a browser that refuses locks is survived", async () => {
+  const { runner, workers } = world({ locks: { request: () => Promise.reject(new DOMException("No", "SecurityError")) } });
+  const run = runner.start(OPTIONS);
+  await done(run);
+  assert.equal(run.state, "done");
+  assert.equal(workers.length, 2);
 });
 
 test("the runner tells of each run, after the one who asked for it", async () => {

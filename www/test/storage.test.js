@@ -9,11 +9,15 @@ import { RunStorage } from "../src/storage.js";
 function fakeIndexedDB(options = {}) {
   /** @type {Map<string, any>} */
   const rows = new Map();
+  /** Requests that are not answered yet. */
+  let pending = 0;
   /** @param {() => any} result */
   const request = (result) => {
     /** @type {any} */
     const made = {};
+    pending++;
     setTimeout(() => {
+      pending--;
       made.result = result();
       made.onsuccess?.();
     });
@@ -30,7 +34,12 @@ function fakeIndexedDB(options = {}) {
       if (database.closed) throw new DOMException("The database connection is closing", "InvalidStateError");
       /** @type {any} */
       const transaction = { error: new DOMException("The quota has been exceeded", "QuotaExceededError") };
-      setTimeout(() => (options.full ? transaction.onabort?.() : transaction.oncomplete?.()), 10);
+      const finish = () => {
+        if (pending > 0) setTimeout(finish);
+        else if (options.full) transaction.onabort?.();
+        else transaction.oncomplete?.();
+      };
+      setTimeout(finish);
       transaction.objectStore = () => ({
         transaction,
         put: (/** @type {any} */ row) => rows.set(row.id, row),
@@ -86,6 +95,22 @@ test("beyond twenty the oldest goes", async () => {
   const kept = await storage.list();
   assert.equal(kept.length, 20);
   assert.equal(kept.at(-1)?.id, "run 3");
+});
+
+test("a run that is under way stays, however many are done since; what is done goes first", async () => {
+  const { factory } = fakeIndexedDB();
+  const storage = new RunStorage(() => factory);
+  for (let day = 1; day <= 25; day++) {
+    await storage.put(run(1));
+    await storage.put({ ...run(day), state: day > 2 ? "done" : "running" });
+  }
+  const kept = (await storage.list()).map(({ id }) => id);
+  assert.equal(kept.length, 20);
+  assert.deepEqual(kept.slice(-3), ["run 8", "run 2", "run 1"]);
+  for (let day = 31; day <= 51; day++) await storage.put(run(day));
+  await storage.put(run(1));
+  assert.equal((await storage.get("run 1"))?.id, "run 1");
+  assert.equal((await storage.list()).length, 20);
 });
 
 test("a browser without storage, or one that forbids it, rejects and does not throw", async () => {

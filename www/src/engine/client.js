@@ -46,18 +46,29 @@ export class EngineClient {
    * @param {AbortSignal} [signal]
    * @returns {Promise<C[K]["result"]>}
    */
-  call(call, payload, signal) {
-    const worker = this.#running();
+  async call(call, payload, signal) {
+    if (signal?.aborted) throw stopped();
     const id = this.#nextId++;
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
-      signal?.addEventListener("abort", () => {
-        if (!this.#waiting.delete(id)) return;
-        post(worker, { kind: "cancel", id });
-        reject({ kind: "Cancelled", message: "Stopped", hint: "" });
+    let stop = () => {};
+    try {
+      return await new Promise((resolve, reject) => {
+        const worker = this.#running();
+        stop = () => {
+          if (!this.#waiting.delete(id)) return;
+          post(worker, { kind: "cancel", id });
+          reject(stopped());
+        };
+        this.#waiting.set(id, { resolve, reject });
+        signal?.addEventListener("abort", stop);
+        post(worker, { kind: "call", id, call, payload });
       });
-      post(worker, { kind: "call", id, call, payload });
-    });
+    } catch (thrown) {
+      // Also what the browser refuses to start, or to send.
+      throw toFailure(thrown);
+    } finally {
+      this.#waiting.delete(id);
+      signal?.removeEventListener("abort", stop);
+    }
   }
 
   /** A queue of length one, in which the latest call wins. */
@@ -90,7 +101,7 @@ export class EngineClient {
 
   /** End the worker, whatever it does; calls under way are cancelled. */
   close() {
-    for (const { reject } of this.#end()) reject({ kind: "Cancelled", message: "Stopped", hint: "" });
+    for (const { reject } of this.#end()) reject(stopped());
   }
 
   /** @param {string | undefined} reason */
@@ -158,6 +169,9 @@ export class Lane {
     });
   }
 }
+
+/** Why a call has no answer that nobody waits for any more. @returns {Failure} */
+const stopped = () => ({ kind: "Cancelled", message: "Stopped", hint: "" });
 
 /**
  * @param {WorkerLike} worker

@@ -19,7 +19,7 @@ import { base } from "./serve.js";
  * @property {(options: {size: number, count: number, seed: number, heldOut?: number}) => D} Dataset.faces
  * @property {(name: string, bytes: Uint8Array, options: ImportOptions) => D} Dataset.import
  * @property {(name: string, pictures: ImageData[], options: ImportOptions) => D} Dataset.pictures
- * @property {(bytes: Uint8Array) => Entry[]} unzip
+ * @property {(bytes: Uint8Array) => Entry[]} unzip the pictures of an archive
  */
 
 const PICTURE = /\.(png|jpe?g|webp|gif|bmp|avif)$/i;
@@ -35,14 +35,16 @@ const MAX_PICTURES = 10_000;
  */
 export function importer({ Dataset, unzip }) {
   /**
-   * The file itself, or what a zip archive holds. (.npz is a zip as well, but its importer wants it whole.)
+   * The file itself, or the pictures that a zip archive holds. One of arrays, such as .npz, goes to its importer whole.
    * @param {File} file
    * @returns {Promise<Entry[]>}
    */
   async function open(file) {
     const bytes = new Uint8Array(await file.arrayBuffer());
-    if (!/\.zip$/i.test(file.name)) return [{ name: file.name, bytes }];
-    return unzip(bytes).filter(({ name }) => !/(^|\/)(\.|__MACOSX\/)/.test(name));
+    const pictures = /\.zip$/i.test(file.name)
+      ? unzip(bytes).filter(({ name }) => !/(^|\/)(\.|__MACOSX\/)/.test(name))
+      : [];
+    return pictures.length > 0 ? pictures : [{ name: file.name, bytes }];
   }
 
   return {

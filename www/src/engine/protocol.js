@@ -180,6 +180,13 @@ export function toFailure(thrown) {
   };
 }
 
+/** What a worker is asked of a run that it does not have. @returns {Failure} */
+export const notStarted = () => ({
+  kind: "WorkerCrashed",
+  message: "The engine stopped unexpectedly",
+  hint: "Go on with the run: it starts again where it was last saved.",
+});
+
 /**
  * The buffers in a message that can change hands instead of being copied.
  * A buffer is listed once, however many views it has: the browser refuses duplicates.

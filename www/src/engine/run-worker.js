@@ -6,6 +6,7 @@
 import init, { Dataset, Engine, Run, presetConfig, shares, unzip } from "../../pkg/hidden_gaussian.js";
 import { parseReport } from "../report.js";
 import { importer } from "./import.js";
+import { notStarted } from "./protocol.js";
 import { serve } from "./serve.js";
 
 /** @typedef {import("./protocol.js").RunCalls} RunCalls */
@@ -15,7 +16,7 @@ const { importFiles, makeDataset } = importer({ Dataset, unzip });
 
 /** @type {Promise<Dataset> | undefined} */
 let data;
-/** One for each share. @type {Run[]} */
+/** One for each share, once all have started. @type {Run[]} */
 let runs = [];
 
 /** @type {{[K in keyof RunCalls]: (payload: RunCalls[K]["call"]) => Promise<RunCalls[K]["result"]>}} */
@@ -32,12 +33,13 @@ const handlers = {
   async start({ engine: kind, experiment, recipe, own, shares }) {
     const engine = await Engine.open(kind);
     const set = await images(recipe, own);
-    runs = [];
+    const started = [];
     for (const { config, snapshot } of shares) {
       const run = await Run.start(engine, set, experiment, config);
       if (snapshot) run.restore(new Uint8Array(await snapshot.arrayBuffer()));
-      runs.push(run);
+      started.push(run);
     }
+    runs = started;
     return null;
   },
 
@@ -57,6 +59,8 @@ serve(ready, (call, payload) => handlers[/** @type {keyof RunCalls} */ (call)](p
  * @param {(run: Run) => Promise<T>} ask
  */
 async function each(ask) {
+  // The start failed, or the worker that it was in died while nobody waited for it and this one took its place.
+  if (runs.length === 0) throw notStarted();
   const answers = [];
   for (const run of runs) answers.push(await ask(run));
   return answers;

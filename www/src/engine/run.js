@@ -7,7 +7,7 @@
  */
 import { sentence } from "../format.js";
 import { EngineClient } from "./client.js";
-import { toFailure } from "./protocol.js";
+import { notStarted, toFailure } from "./protocol.js";
 import { Clock, openPromise, Pace } from "./timing.js";
 
 /**
@@ -38,6 +38,7 @@ import { Clock, openPromise, Pace } from "./timing.js";
  * @property {string} base the page's address
  * @property {number} cores
  * @property {Pick<RunStorage, "put" | "get" | "list" | "delete">} storage
+ * @property {Pick<LockManager, "request">} [locks] what the browser's tabs have to themselves, if it sees to that
  * @property {() => EngineChoice} choice the engine that the reader chose
  * @property {() => Promise<EngineInfo["rates"]>} measure the speeds of both engines, the CPU's for one core
  *
@@ -224,9 +225,9 @@ export class Run extends EventTarget {
   /** The networks as they are now, as safetensors, one file for each ensemble. @returns {Promise<Uint8Array[]>} */
   async weights() {
     const weights = new Map(this.#shares.map((share) => [share, share.weights]));
-    for (const { client, shares } of this.#training) {
-      const live = await client.call("weights", {});
-      shares.forEach((share, i) => weights.set(share, live[i]));
+    for (const hand of this.#training) {
+      const live = await ask(hand, "weights", {});
+      hand.shares.forEach((share, i) => weights.set(share, live[i]));
     }
     const blobs = [...weights.values()].flat();
     return Promise.all(blobs.map(async (blob) => new Uint8Array(await blob.arrayBuffer())));
@@ -434,7 +435,7 @@ export class Run extends EventTarget {
       const stepped = hand.step;
       hand.step = false;
       const start = performance.now();
-      const progress = await client.call("advance", { milliseconds: SLICE_MS });
+      const progress = await ask(hand, "advance", { milliseconds: SLICE_MS });
       if (stale()) return;
       const elapsed = performance.now() - start;
       shares.forEach((share, i) => (share.progress = progress[i]));
@@ -443,7 +444,7 @@ export class Run extends EventTarget {
       done = progress.every(({ step, total }) => step >= total);
       if (done) break;
       if (stepped || hand.glance.due) {
-        const glances = await hand.glance.time(() => client.call("glance", {}));
+        const glances = await hand.glance.time(() => ask(hand, "glance", {}));
         if (stale()) return;
         shares.forEach((share, i) => (share.glance = glances[i]));
         this.#fresh = true;
@@ -457,8 +458,8 @@ export class Run extends EventTarget {
       if (this.#speed < 1 && !this.#paused) await this.#rest(elapsed * (1 / this.#speed - 1));
     }
     if (stale()) return;
-    const reports = await client.call("report", {});
-    const weights = await client.call("weights", {});
+    const reports = await ask(hand, "report", {});
+    const weights = await ask(hand, "weights", {});
     if (stale()) return;
     shares.forEach((share, i) =>
       Object.assign(share, { report: reports[i], weights: weights[i], snapshot: null, kept: share.progress }),
@@ -474,9 +475,9 @@ export class Run extends EventTarget {
   }
 
   /** @param {Hand} hand */
-  async #snapshot({ client, shares }) {
-    const snapshots = await client.call("snapshot", {});
-    shares.forEach((share, i) => Object.assign(share, { snapshot: snapshots[i], kept: share.progress }));
+  async #snapshot(hand) {
+    const snapshots = await ask(hand, "snapshot", {});
+    hand.shares.forEach((share, i) => Object.assign(share, { snapshot: snapshots[i], kept: share.progress }));
   }
 
   /** A slice is done. Once all hands have done one, it runs. */
@@ -578,7 +579,8 @@ export class Run extends EventTarget {
   #measure() {
     const { progress: before } = this;
     const shares = this.#shares.flatMap(({ progress }) => progress ?? []);
-    if (shares.length < this.#shares.filter(({ report }) => !report).length || shares.length === 0) return before;
+    // Without one of them nobody knows where the run is.
+    if (shares.length < this.#shares.length || shares.length === 0) return before;
     const { step, total } = position(shares);
     const now = performance.now();
     this.#mark ??= { at: now, step };
@@ -598,6 +600,21 @@ export class Run extends EventTarget {
       members: shares.flatMap(({ training }) => training.members),
     };
   }
+}
+
+/**
+ * Ask a hand about all of its shares.
+ * @template {Exclude<keyof RunCalls, "plan" | "start">} K
+ * @param {Hand} hand
+ * @param {K} call
+ * @param {RunCalls[K]["call"]} payload
+ * @returns {Promise<RunCalls[K]["result"]>}
+ */
+async function ask({ client, shares }, call, payload) {
+  const answers = await client.call(call, payload);
+  // Taken as they are, no answers would be a run that is done.
+  if (answers.length !== shares.length) throw notStarted();
+  return answers;
 }
 
 /**

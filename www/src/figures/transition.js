@@ -152,7 +152,12 @@ export function transitionFigure(root, page) {
         (recorded && compare(report, recorded, store.values["transition.sigma"])?.sentence) ?? "",
       ),
   });
-  store.subscribe(["transition.run"], panel.reset);
+  store.subscribe(["transition.run"], () => {
+    // Nothing is to be trained by what is no longer chosen.
+    recorded = undefined;
+    panel.reset();
+    panel.draw();
+  });
   store.subscribe(["transition.n", "transition.sigma"], redraw);
 
   /** @type {ReportSource<"transition">} */
