@@ -456,6 +456,7 @@ siteTest("one step, speed, time left, resume after a reload, and cancel within 2
   assert.equal(await panel.getAttribute("data-state"), "paused");
   await pausedAndKept(page);
   const kept = await step(page);
+  assert.equal(kept, paused + 1);
 
   await page.reload();
   await ready(page, "transition");
@@ -510,6 +511,30 @@ siteTest("an unfinished run with other settings is not offered here", { webgpu: 
   await page.locator("#lab").scrollIntoViewIfNeeded();
   await page.locator(".lab-runs tbody tr button", { hasText: "Resume" }).waitFor();
   assert.equal(await page.locator("#transition .run-panel").getByRole("button", { name: /^Resume/ }).count(), 0);
+});
+
+siteTest("another choice lays a run aside, and coming back goes on with it", { webgpu: [false] }, async (page) => {
+  await openSmall(page, { sizes: [16], steps: 90_000 });
+  await panelButton(page, "Train it here").click();
+  await inState(page, "running");
+  await page.waitForFunction(() => /step \d/i.test(document.querySelector("#transition .run-status")?.textContent ?? ""));
+  await choose(page, "transition.run", "Patches");
+  await inState(page, "idle");
+  await choose(page, "transition.run", "Faces, quick");
+  const resume = page.locator("#transition .run-panel").getByRole("button", { name: /^Resume at step/ });
+  await resume.waitFor();
+  const before = Number((await resume.textContent())?.replaceAll(",", "").match(/\d+/)?.[0]);
+  await resume.click();
+  await inState(page, "running");
+  assert.ok((await step(page)) >= before);
+  // Deleted in the lab, it is not offered again.
+  await choose(page, "transition.run", "Patches");
+  await inState(page, "idle");
+  await page.locator("#lab").scrollIntoViewIfNeeded();
+  await page.locator(".lab-runs tbody tr button", { hasText: "Delete" }).click();
+  await choose(page, "transition.run", "Faces, quick");
+  await ready(page, "transition");
+  assert.equal(await resume.count(), 0);
 });
 
 siteTest("a run waits while it is out of sight, unless it is to go on", { webgpu: [false] }, async (page) => {

@@ -12,7 +12,7 @@ import { saveRun } from "./save-run.js";
  * @typedef {import("./engine/protocol.js").RunOptions} RunOptions
  * @typedef {import("./engine/run.js").Run} Run
  * @typedef {import("./engine/runner.js").Runner} Runner
- * @typedef {import("./engine/runner.js").SavedRun} SavedRun
+ * @typedef {Pick<import("./engine/runner.js").SavedRun, "id" | "options" | "progress">} Unfinished
  *
  * @typedef {object} PanelOptions
  * @property {ExperimentName} experiment
@@ -44,9 +44,9 @@ export function runPanel(
   /** Whether the run waits for the reader to come back. */
   let waiting = false;
   let visible = true;
-  /** Runs of earlier visits that were not done. @type {SavedRun[]} */
+  /** Runs that were not done when the page was last closed, or the figure came to show something else. @type {Unfinished[]} */
   let unfinished = [];
-  /** The one of them that is about what the figure shows. @type {SavedRun | undefined} */
+  /** The one of them that is about what the figure shows. @type {Unfinished | undefined} */
   let kept;
 
   /** Counts what the reader wished; the latest counts. */
@@ -92,6 +92,22 @@ export function runPanel(
     waiting = false;
     if (!before) return;
     before.cancel();
+    onReport(undefined, before);
+    draw();
+  };
+  /** Another choice must not cost what was trained: coming back, the reader can go on with it. */
+  const layAside = () => {
+    const before = run;
+    if (!before || !isActive(before.state)) return reset();
+    run = shown = undefined;
+    waiting = false;
+    before.pause();
+    unfinished.unshift(before);
+    // It may be driven on or deleted from the lab.
+    before.addEventListener("change", () => {
+      if (!isActive(before.state)) unfinished = unfinished.filter((one) => one !== before);
+      draw();
+    });
     onReport(undefined, before);
     draw();
   };
@@ -152,9 +168,13 @@ export function runPanel(
     unfinished = unfinished.filter((one) => one.id !== id);
     // So that to restart it is to have the same run again.
     store.set({ [seed]: options.seed });
-    void begin(() => runner.resumeSaved(id));
+    void begin(async () => {
+      const known = await runner.resumeSaved(id);
+      known.resume();
+      return known;
+    });
   });
-  resume.title = "Go on with the run that was under way when this page was last closed";
+  resume.title = "Go on with the run that was under way when you left it";
   const zip = button("Save run (zip)", () => {
     const saved = run;
     errors.hidden = true;
@@ -232,8 +252,8 @@ export function runPanel(
       return run;
     },
     start,
-    /** Cancel and forget the run: it is no longer about what the figure shows. */
-    reset,
+    /** Pause the run and leave it: it is no longer about what the figure shows. */
+    layAside,
     /** Say anew what would be trained. */
     draw,
   };

@@ -60,7 +60,7 @@ test("the reader's own images are as they were read", () => {
 
 test("a run in words, before and after it is known in full", () => {
   const options = labOptions({ ...defaults(), "lab.steps": "500" });
-  assert.deepEqual(describe(options), { title: "Transition, quick, faces 12 × 12", details: "seed 1 · train.steps 500" });
+  assert.deepEqual(describe(options), { title: "Transition, quick, faces 12 × 12", details: "seed 1 · steps 500" });
   const train = { architecture: { kind: "mlp", width: 192, depth: 2 }, steps: 500, batch: 32, rate: 0.004 };
   const config = { sizes: [16, 64], seeds: [1], train, look: { samplerSteps: 10, samples: 100 } };
   assert.equal(describe(options, /** @type {any} */ ({ config })).details, "MLP 192 × 2 · 500 steps of 32 · rate 0.004 · seed 1");

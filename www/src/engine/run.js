@@ -43,7 +43,7 @@ import { Clock, openPromise, Pace } from "./timing.js";
  * @property {() => Promise<EngineInfo["rates"]>} measure the speeds of both engines, the CPU's for one core
  *
  * @typedef {{client: EngineClient<RunCalls>, shares: KeptShare[], step: boolean, glance: Pace, checkpoint: Pace}} Hand
- *   a worker with its shares; `step`: it may do one slice although the run is paused
+ *   a worker with its shares; `step`: it may do one step although the run is paused
  */
 
 /** One slice of training: short enough for the reader to pause, long enough for the rest not to count. */
@@ -435,7 +435,7 @@ export class Run extends EventTarget {
       const stepped = hand.step;
       hand.step = false;
       const start = performance.now();
-      const progress = await ask(hand, "advance", { milliseconds: SLICE_MS });
+      const progress = await ask(hand, "advance", { milliseconds: stepped ? 0 : SLICE_MS });
       if (stale()) return;
       const elapsed = performance.now() - start;
       shares.forEach((share, i) => (share.progress = progress[i]));

@@ -79,7 +79,7 @@ export function scoreDifferenceFigure(root, page, source) {
     },
   });
   // A recorded run that the reader asks for takes the place of the live one.
-  page.store.subscribe(["bias.run"], panel.reset);
+  page.store.subscribe(["bias.run"], panel.layAside);
 
   /** @param {BiasReport} report @param {[Bias, Bias]} models */
   function tell(report, [few, many]) {

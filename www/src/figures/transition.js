@@ -155,7 +155,7 @@ export function transitionFigure(root, page) {
   store.subscribe(["transition.run"], () => {
     // Nothing is to be trained by what is no longer chosen.
     recorded = undefined;
-    panel.reset();
+    panel.layAside();
     panel.draw();
   });
   store.subscribe(["transition.n", "transition.sigma"], redraw);
