@@ -186,7 +186,7 @@ siteTest("a run outlives a reload", {}, async (page, { webgpu }) => {
   await checkpoint(page);
   const before = await step(page);
   await reload(page);
-  await says(page, /stopped at/);
+  await says(page, /Stopped at/);
   await press(page, "Resume");
   await says(page, /Step [\d,]+ of/);
   const after = await step(page);

@@ -385,7 +385,7 @@ siteTest(
     // Nothing is claimed of a run that is not done.
     await page.locator('[data-claim="transition.copies"][data-verdict="untested"]').waitFor();
     await trained(page);
-    await page.waitForFunction(() => /ransition/.test(document.getElementById("announcements")?.textContent ?? ""));
+    await page.waitForFunction(() => /[Tt]ransition|Too little training/.test(document.getElementById("announcements")?.textContent ?? ""));
 
     assert.match((await page.locator("#transition .run-status").textContent()) ?? "", /Done in .* (recorded run)/);
     await page.locator('#transition [data-part="gl"] svg text', { hasText: "Here" }).waitFor();

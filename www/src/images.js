@@ -1,7 +1,7 @@
 /** @typedef {import("./engine/protocol.js").Pictures} Pictures */
 
-/** Pixels between the images of a grid. */
-const GAP = 1;
+/** Pixels between the images of a grid: more between larger ones, which are shown smaller. @param {number} width */
+const gapOf = (width) => Math.max(1, Math.round(width / 14));
 
 /** How many images there are. @param {Pictures} pictures */
 export function pictureCount({ width, height, rgba }) {
@@ -29,11 +29,12 @@ export function drawGrid(canvas, pictures, columns) {
   const { width, height } = pictures;
   const count = pictureCount(pictures);
   const rows = Math.ceil(count / columns);
-  resize(canvas, columns * (width + GAP) - GAP, rows * (height + GAP) - GAP);
+  const gap = gapOf(width);
+  resize(canvas, columns * (width + gap) - gap, rows * (height + gap) - gap);
   const context = canvas.getContext("2d");
   for (let i = 0; i < count; i++) {
-    const x = (i % columns) * (width + GAP);
-    const y = Math.floor(i / columns) * (height + GAP);
+    const x = (i % columns) * (width + gap);
+    const y = Math.floor(i / columns) * (height + gap);
     context?.putImageData(imageData(pictures, i), x, y);
   }
 }
