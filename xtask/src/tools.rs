@@ -137,7 +137,7 @@ fn cargo_install(name: &str, version: &str, flags: &[&str]) -> Result<PathBuf> {
     }
     println!("Compiling {name} {version} into {} (about 2 minutes, once)", home.display());
     let start = Instant::now();
-    run(yielding(&cargo(["install", name, "--version", version, "--quiet", "--root"]))
+    run(cargo(["install", name, "--version", version, "--quiet", "--root"])
         .arg(&home)
         .arg("--target-dir")
         .arg(target_dir()?.join("tools"))
@@ -147,15 +147,6 @@ fn cargo_install(name: &str, version: &str, flags: &[&str]) -> Result<PathBuf> {
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"))?;
     println!("      done in {}", human(start.elapsed()));
     Ok(home.join("bin"))
-}
-
-/// The same program, at low priority where the system has `nice`.
-fn yielding(program: &Command) -> Command {
-    let words = [program.get_program()].into_iter().chain(program.get_args());
-    match which(&["nice"]) {
-        Some(nice) => command(nice, words),
-        None => command(program.get_program(), program.get_args()),
-    }
 }
 
 fn cache_folder() -> Result<PathBuf> {
