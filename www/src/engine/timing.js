@@ -7,7 +7,7 @@ export function openPromise() {
   return { promise: new Promise((settle) => (resolve = settle)), resolve: () => resolve() };
 }
 
-/** Something to do now and then, but never for more than a tenth of the time. */
+/** Something to do now and then, but never for more than a twentieth of the time. */
 export class Pace {
   #every;
   #next;
@@ -30,7 +30,7 @@ export class Pace {
     const start = performance.now();
     const result = await work();
     const end = performance.now();
-    this.#next = end + Math.max(this.#every, 9 * (end - start));
+    this.#next = end + Math.max(this.#every, 19 * (end - start));
     return result;
   }
 }
