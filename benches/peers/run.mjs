@@ -68,8 +68,8 @@ try {
     pools[size] ??= Object.values(await ask("data", { action: "pool", size }));
   }
 
-  /** Seconds that a step of each of `contestants` takes, by id: in turns of about `turn` seconds, and the best counts. */
-  const race = async (contestants, turn = TURN) => {
+  /** Seconds that a step of each of `contestants` takes, by id: in so many turns, and the best counts. */
+  const race = async (contestants, rounds = ROUNDS) => {
     const entered = [];
     for (const { id, ...options } of contestants) {
       const entry = { id, seconds: Infinity, turns: [] };
@@ -79,20 +79,20 @@ try {
         assert.equal(parameters, parameterCount(PRESETS[options.preset]), "another network");
         await ask(id, { action: "steps", count: 2 });
         const { seconds } = await ask(id, { action: "steps", count: 4 });
-        entry.count = Math.max(1, Math.round((turn * 4) / seconds));
+        entry.count = Math.max(1, Math.round((TURN * 4) / seconds));
       } catch (error) {
         entry.error = sentence(error);
       }
       entered.push(entry);
     }
-    for (let round = 0; round < ROUNDS; round++) {
+    for (let round = 0; round < rounds; round++) {
       for (const entry of entered.filter(({ error }) => !error)) {
         try {
           const { seconds, loss } = await ask(entry.id, { action: "steps", count: entry.count });
           entry.turns.push(seconds / entry.count);
           entry.seconds = Math.min(entry.seconds, seconds / entry.count);
           entry.loss = loss;
-          entry.count = Math.max(1, Math.round(turn / entry.seconds));
+          entry.count = Math.max(1, Math.round(TURN / entry.seconds));
         } catch (error) {
           entry.error = sentence(error);
         }
@@ -122,8 +122,7 @@ try {
       const contestants = [1, MEMBERS].map((members) => (
         { id: `${members}`, who: "ours", engine, preset, members }
       ));
-      // Long turns: in WebAssembly members train one after the other, and begin with cold caches.
-      const [one, all] = await race(contestants, 4 * TURN);
+      const [one, all] = await race(contestants, 4 * ROUNDS);
       const error = one.error ?? all.error;
       // Turn by turn: what the machine does besides then slows both.
       const cost = error ? "—" : `${median(all.turns.map((turn, i) => turn / one.turns[i])).toFixed(2)} ×`;

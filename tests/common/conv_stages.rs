@@ -54,11 +54,10 @@ pub async fn convolutions_on_odd_shapes(gpu: &Engine) {
     });
     for (i, j, size) in shapes {
         for (k, batch) in BATCHES.into_iter().enumerate() {
-            for (l, scale) in SCALES.into_iter().enumerate() {
-                let channels = [CHANNELS[(i + k) % 4], CHANNELS[(j + l) % 4]];
-                let conv = Conv { batch, size, channels, scale };
-                compare_convolution(gpu, &mut failures, conv, [2, 1]).await;
-            }
+            let l = (i + 2 * j + k) % SCALES.len();
+            let channels = [CHANNELS[(i + k) % 4], CHANNELS[(j + l) % 4]];
+            let conv = Conv { batch, size, channels, scale: SCALES[l] };
+            compare_convolution(gpu, &mut failures, conv, [2, 1]).await;
         }
     }
 }

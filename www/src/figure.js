@@ -11,7 +11,7 @@ import { sentence } from "./format.js";
  * @typedef {object} Page what every figure shares
  * @property {import("./store.js").Store} store
  * @property {import("./engine/client.js").EngineClient} engine
- * @property {import("./engine/client.js").EngineClient<import("./engine/protocol.js").TrainerCalls>} trainer
+ * @property {import("./engine/client.js").EngineClient<import("./engine/protocol.js").TrainingCalls>} trainer
  *   downloads the library with training when it is first called
  * @property {import("./live.js").LiveText} live
  * @property {import("./engine/runner.js").Runner} runner

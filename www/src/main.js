@@ -25,13 +25,11 @@ const engine = new EngineClient(
   () => new Worker(new URL("./engine/worker.js", import.meta.url), { type: "module" }),
   document.baseURI,
 );
-/** @type {EngineClient<import("./engine/protocol.js").TrainerCalls>} */
-const trainer = new EngineClient(
-  () => new Worker(new URL("./engine/trainer-worker.js", import.meta.url), { type: "module" }),
-  document.baseURI,
-);
+const startTraining = () => new Worker(new URL("./engine/training-worker.js", import.meta.url), { type: "module" });
+/** @type {EngineClient<import("./engine/protocol.js").TrainingCalls>} */
+const trainer = new EngineClient(startTraining, document.baseURI);
 const runner = new Runner({
-  startWorker: () => new Worker(new URL("./engine/run-worker.js", import.meta.url), { type: "module" }),
+  startWorker: startTraining,
   base: document.baseURI,
   cores: navigator.hardwareConcurrency,
   storage: new RunStorage(() => window.indexedDB),

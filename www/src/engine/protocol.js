@@ -1,7 +1,7 @@
 /**
- * What the page and its workers say to each other. There are three kinds of worker: one that answers the questions of
- * Section I ({@link Calls}), those that run experiments ({@link RunCalls}), and one for whatever else needs the library
- * with training ({@link TrainerCalls}).
+ * What the page and its workers say to each other. There are two kinds of worker: one that answers the questions of
+ * Section I ({@link Calls}), and those with all of the library, which run experiments and whatever else needs it
+ * ({@link TrainingCalls}).
  *
  * Every call names the whole setting that it is about, so the worker can answer calls in any order and keep what it
  * likes between them. A call has an id; its answer, `done` or `failed`, carries the same id. Besides answers the worker
@@ -111,12 +111,6 @@
  * }} Calls
  * @typedef {keyof Calls} Kind
  *
- * @typedef {{
- *   selfCheck: {call: SelfCheckCall, result: SelfCheckResult},
- *   preset: {call: PresetCall, result: any},
- *   wiener: {call: WienerCall, result: WienerResult},
- * }} TrainerCalls
- *
  * @typedef {import("../report.js").DataRecipe} DataRecipe
  * @typedef {import("../report.js").Report} Report
  *
@@ -150,6 +144,11 @@
  *   snapshot: {call: {}, result: Blob[]},
  *   weights: {call: {}, result: Blob[][]},
  * }} RunCalls answers have one entry for each share
+ * @typedef {RunCalls & {
+ *   selfCheck: {call: SelfCheckCall, result: SelfCheckResult},
+ *   preset: {call: PresetCall, result: any},
+ *   wiener: {call: WienerCall, result: WienerResult},
+ * }} TrainingCalls
  *
  * @typedef {{kind: "start", base: string}} Start the page's address, against which data files are found
  * @typedef {{kind: "call", id: number, call: string, payload: any}} Call
