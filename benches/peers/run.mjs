@@ -144,10 +144,13 @@ try {
     console.log(`D_M, N = 8192, d = 256, batch 64    ${empirical.toFixed(1)} GFLOP/s, ${share} % of it`);
 
     const cores = await page.evaluate(() => navigator.hardwareConcurrency);
-    console.log(`\nAll ${cores} workers at once, steps/s in sum`);
+    console.log(`\nAll ${cores} workers at once, steps/s in sum; and ${MEMBERS} members in as many shares, as the page trains them, against one`);
     for (const preset of chosen(PRESETS)) {
       const rates = await together(preset, cores);
-      console.log(line(["WebAssembly", preset, "", median(rates).toFixed(1)]));
+      const alone = median(await together(preset, 1));
+      const shared = median(await together(preset, cores, Math.ceil(MEMBERS / cores)));
+      const cost = `${((MEMBERS * alone) / shared).toFixed(2)} ×`;
+      console.log(line(["WebAssembly", preset, "", median(rates).toFixed(1), cost]));
       if (preset === "quick") {
         const swept = await sweep();
         // Both before and after: a sweep takes long enough for the machine to get other work.
@@ -190,12 +193,12 @@ try {
     };
   }
 
-  /** Steps per second of `count` workers that train `preset` at the same time, in sum, for each of several turns. */
-  async function together(preset, count) {
+  /** Steps per second of all members of `count` workers that train `preset` at the same time, for each of several turns. */
+  async function together(preset, count, members = 1) {
     const ids = Array.from({ length: count }, (_, i) => `worker ${i}`);
     const pool = [];
     for (const id of ids) {
-      await ask(id, { action: "start", who: "ours", engine: "wasm", preset, members: 1, pool });
+      await ask(id, { action: "start", who: "ours", engine: "wasm", preset, members, pool });
     }
     const { seconds } = await ask(ids[0], { action: "steps", count: 4 });
     const steps = Math.max(1, Math.round((TURN * 4) / seconds));
@@ -203,7 +206,7 @@ try {
     for (let round = 0; round < ROUNDS; round++) {
       const turns = ids.map((id) => ask(id, { action: "steps", count: steps }));
       const slowest = Math.max(...(await Promise.all(turns)).map(({ seconds }) => seconds));
-      rates.push((count * steps) / slowest);
+      rates.push((count * members * steps) / slowest);
     }
     await Promise.all(ids.map(stop));
     return rates;
