@@ -47,6 +47,7 @@ async fn compare_convolution(
 
 const SCALES: [Scale; 3] = [Scale::Same, Scale::Half, Scale::Double];
 
+/// The scales take turns over sizes and batches: all combinations take over a minute.
 pub async fn convolutions_on_odd_shapes(gpu: &Engine) {
     let mut failures = Failures::default();
     let shapes = SIDES.iter().enumerate().flat_map(|(i, height)| {

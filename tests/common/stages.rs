@@ -143,7 +143,7 @@ fn matmul_operands([m, n, k]: [usize; 3], offset: usize) -> (Vec<Vec<f32>>, Vec<
 }
 
 /// Views and members that begin between two groups of four, and each way to keep what was there. Every
-/// epilogue meets every tile, and the layouts take turns: all combinations would compile for minutes.
+/// epilogue meets every tile, and the layouts take turns: all combinations compile for a minute.
 pub async fn matmul_of_views_with_every_epilogue(gpu: &Engine) {
     let mut failures = Failures::default();
     let shape = [20, 24, 28];

@@ -4,7 +4,17 @@
  * pause is not to ask, and to cancel is to end the worker. Another such worker, without an experiment, answers whatever
  * else needs the library with training: its checks, its presets and the descent of Figure III.4.
  */
-import init, { Dataset, Engine, Run, checkCount, presetConfig, selfCheck, shares, unzip, wienerDescent } from "../../pkg/hidden_gaussian.js";
+import init, {
+  Dataset,
+  Engine,
+  Run,
+  checkCount,
+  presetConfig,
+  selfCheck,
+  shares,
+  unzip,
+  wienerDescent,
+} from "../../pkg/hidden_gaussian.js";
 import { DATA_SETS } from "../data.js";
 import { parseReport } from "../report.js";
 import { importer } from "./import.js";
@@ -35,9 +45,8 @@ let faces;
 const handlers = {
   async plan({ options, own, workers }) {
     const { experiment, preset, seed, config: changes = {} } = options;
-    // Presets look at nothing but the shape of the images, and all sets of the page are grey.
-    const few = own ? images(options.data, own) : Dataset.faces({ size: options.data.size, count: 16, seed: 0 });
-    const preferred = presetConfig(experiment, preset, await few, seed);
+    const set = own ? await images(options.data, own) : fewFaces(options.data.size);
+    const preferred = presetConfig(experiment, preset, set, seed);
     const config = JSON.stringify(merge(JSON.parse(preferred), changes));
     return { config, shares: shares(experiment, config, workers) };
   },
@@ -74,10 +83,9 @@ const handlers = {
   },
 
   async preset({ experiment, preset, size, seed }) {
-    // Presets look at nothing but the shape of the images.
-    const images = Dataset.faces({ size, count: 16, seed: 0 });
-    const config = presetConfig(experiment, preset, images, seed);
-    images.free();
+    const set = fewFaces(size);
+    const config = presetConfig(experiment, preset, set, seed);
+    set.free();
     return JSON.parse(config);
   },
 
@@ -114,6 +122,9 @@ function images(recipe, own) {
   data ??= own ? importFiles(own.files, { ...recipe, ...own }) : makeDataset(recipe);
   return data;
 }
+
+/** Presets look at nothing but the shape of the images, and all sets of the page are grey. @param {number} size */
+const fewFaces = (size) => Dataset.faces({ size, count: 16, seed: 0 });
 
 /**
  * Weights as images: zero is mid-grey, `scale` white and its negative black.
