@@ -284,10 +284,11 @@ pub struct LinearityProbe {
 impl LinearityProbe {
     /// Places the test of `denoiser` on `pairs` random pairs of `images`, with `α = β = 1/√2`.
     ///
-    /// `denoiser` stands for `pairs` rows; `images` should be held out from training.
+    /// `denoiser` stands for `pairs` rows, `alone` is the same for one; `images` should be held out
+    /// from training.
     pub fn place(
         program: &mut Program,
-        denoiser: &dyn Placed,
+        [denoiser, alone]: [&dyn Placed; 2],
         images: &[f32],
         dim: usize,
         pairs: usize,
@@ -319,26 +320,26 @@ impl LinearityProbe {
         let corrected = program.buffer("corrected linearity", 4 * pairs)?;
         let routine = program.routine("linearity", |p| {
             let sigma = Sigma::shared(sigma);
-            let denoise = |p: &mut Program, x: Buffer| -> Result<View> {
-                let out = p.buffer("D(x)", len)?;
+            let denoise = |p: &mut Program, denoiser: &dyn Placed, x: Buffer| -> Result<View> {
+                let out = p.buffer("D(x)", x.len())?;
                 denoiser.record(p, x.into(), sigma, out.into())?;
                 Ok(out.into())
             };
-            let zero = p.buffer("zero image", len)?;
+            let zero = p.buffer("zero image", dim)?;
             let mixed = p.buffer("mixed images", len)?;
             for input in &inputs {
                 input.record(p)?;
             }
             let [x1, x2] = inputs.map(|input| View::from(input.noisy));
             axpby::record(p, [x1, x2, mixed.into()], [weight, weight], len)?;
-            let of_mixed = denoise(p, mixed)?;
-            let d1 = denoise(p, inputs[0].noisy)?;
-            let d2 = denoise(p, inputs[1].noisy)?;
-            let d0 = denoise(p, zero)?;
+            let of_mixed = denoise(p, denoiser, mixed)?;
+            let d1 = denoise(p, denoiser, inputs[0].noisy)?;
+            let d2 = denoise(p, denoiser, inputs[1].noisy)?;
+            let d0 = denoise(p, alone, zero)?;
             let sum: View = p.buffer("αD(x₁) + βD(x₂)", len)?.into();
             let affine: View = p.buffer("αD(x₁) + βD(x₂) + (1-α-β) D(0)", len)?.into();
             axpby::record(p, [d1, d2, sum], [weight, weight], len)?;
-            axpby::record(p, [sum, d0, affine], [1.0, 1.0 - 2.0 * weight], len)?;
+            axpby::record_rows(p, [sum, d0, affine], [1.0, 1.0 - 2.0 * weight], [pairs, dim])?;
             row_compare::record(p, [of_mixed, sum, plain.into()], [pairs, dim])?;
             row_compare::record(p, [of_mixed, affine, corrected.into()], [pairs, dim])
         })?;

@@ -18,7 +18,7 @@ const require = createRequire(new URL("../../www/package.json", import.meta.url)
 const { build, preview } = await import(pathToFileURL(require.resolve("vite")));
 const { chromium } = require("playwright-core");
 
-/** Times that everybody takes turns. The best turn counts beside others; ratios within a turn, and rates over a time, are medians. */
+/** Times that everybody takes turns. The best turn counts beside others; ratios within a round, and rates over a time, are medians. */
 const ROUNDS = 6;
 /** About as long is a turn, in seconds. */
 const TURN = 0.5;
@@ -68,28 +68,32 @@ try {
     pools[size] ??= Object.values(await ask("data", { action: "pool", size }));
   }
 
-  /** Seconds that a step of each of `contestants` takes, by id: in so many turns, and the best counts. */
-  const race = async (contestants, rounds = ROUNDS) => {
+  /** Start a contestant; the steps that take it a turn. */
+  const enter = async ({ id, ...options }) => {
+    const pool = pools[PRESETS[options.preset].size];
+    const { parameters } = await ask(id, { action: "start", members: 1, pool, ...options });
+    assert.equal(parameters, parameterCount(PRESETS[options.preset]), "another network");
+    await ask(id, { action: "steps", count: 2 });
+    const { seconds } = await ask(id, { action: "steps", count: 4 });
+    return Math.max(1, Math.round((TURN * 4) / seconds));
+  };
+
+  /** Seconds that a step of each of `contestants` takes, by id: in several turns, and the best counts. */
+  const race = async (contestants) => {
     const entered = [];
-    for (const { id, ...options } of contestants) {
-      const entry = { id, seconds: Infinity, turns: [] };
+    for (const contestant of contestants) {
+      const entry = { id: contestant.id, seconds: Infinity };
       try {
-        const pool = pools[PRESETS[options.preset].size];
-        const { parameters } = await ask(id, { action: "start", members: 1, pool, ...options });
-        assert.equal(parameters, parameterCount(PRESETS[options.preset]), "another network");
-        await ask(id, { action: "steps", count: 2 });
-        const { seconds } = await ask(id, { action: "steps", count: 4 });
-        entry.count = Math.max(1, Math.round((TURN * 4) / seconds));
+        entry.count = await enter(contestant);
       } catch (error) {
         entry.error = sentence(error);
       }
       entered.push(entry);
     }
-    for (let round = 0; round < rounds; round++) {
+    for (let round = 0; round < ROUNDS; round++) {
       for (const entry of entered.filter(({ error }) => !error)) {
         try {
           const { seconds, loss } = await ask(entry.id, { action: "steps", count: entry.count });
-          entry.turns.push(seconds / entry.count);
           entry.seconds = Math.min(entry.seconds, seconds / entry.count);
           entry.loss = loss;
           entry.count = Math.max(1, Math.round(TURN / entry.seconds));
@@ -116,17 +120,28 @@ try {
     }
   }
 
-  console.log(`\nAn ensemble of ${MEMBERS} members against one member`);
+  /** Seconds that as many steps take an ensemble as one member does in a turn, over those of that member just before and after. */
+  const ensembleCost = async (options) => {
+    const count = await enter({ id: "one", ...options });
+    await enter({ id: "all", ...options, members: MEMBERS });
+    const turn = async (id) => (await ask(id, { action: "steps", count })).seconds;
+    const ratios = [];
+    let before = await turn("one");
+    for (let round = 0; round < 2 * ROUNDS; round++) {
+      const all = await turn("all");
+      const after = await turn("one");
+      ratios.push((2 * all) / (before + after));
+      before = after;
+    }
+    return `${median(ratios).toFixed(2)} ×`;
+  };
+
+  console.log(`\nAn ensemble of ${MEMBERS} members against one member, for the same number of steps`);
   for (const engine of chosen(ENGINES)) {
     for (const preset of chosen(PRESETS)) {
-      const contestants = [1, MEMBERS].map((members) => (
-        { id: `${members}`, who: "ours", engine, preset, members }
-      ));
-      const [one, all] = await race(contestants, 4 * ROUNDS);
-      const error = one.error ?? all.error;
-      // Turn by turn: what the machine does besides then slows both.
-      const cost = error ? "—" : `${median(all.turns.map((turn, i) => turn / one.turns[i])).toFixed(2)} ×`;
-      console.log(line([ENGINES[engine], preset, "costs", cost, "", error]));
+      const cost = await ensembleCost({ who: "ours", engine, preset }).catch(sentence);
+      await Promise.all(["one", "all"].map(stop));
+      console.log(line([ENGINES[engine], preset, "costs", cost]));
     }
   }
 
@@ -151,12 +166,30 @@ try {
       const shared = median(await together(preset, cores, Math.ceil(MEMBERS / cores)));
       const cost = `${((MEMBERS * alone) / shared).toFixed(2)} ×`;
       console.log(line(["WebAssembly", preset, "", median(rates).toFixed(1), cost]));
-      if (preset === "quick") {
-        const swept = await sweep();
-        // Both before and after: a sweep takes long enough for the machine to get other work.
-        swept.tell(median([...rates, ...(await together(preset, cores))]));
-      }
+      if (preset === "quick") await sweeps(cores, rates);
     }
+  }
+
+  /** Hold the page's quick sweeps against the time that their steps alone take at the rate of all workers. */
+  async function sweeps(cores, before) {
+    const { config } = await (await fetch(`${SITE_URL}runs/transition-quick-faces.json`)).json();
+    // The page trains one network of each size; those recorded are of several seeds.
+    const steps = config.sizes.length * config.train.steps;
+    console.log("\nThe page's quick sweep of Figure 1, from click to curves");
+    const ratios = [];
+    let last;
+    for (let round = 0; round < ROUNDS / 2; round++) {
+      last = await sweep();
+      // Both before and after: a sweep takes long enough for the machine to get other work.
+      const after = await together("quick", cores);
+      const rate = median([...before, ...after]);
+      before = after;
+      ratios.push((last.seconds * rate) / steps);
+      const alone = `the ${(steps / rate).toFixed(1)} s of its steps at ${rate.toFixed(0)} steps/s`;
+      console.log(`${last.state} in ${last.seconds.toFixed(1)} s, ${ratios.at(-1).toFixed(2)} × ${alone}`);
+    }
+    console.log(`${median(ratios).toFixed(2)} × in the middle; the last one's numbers:`);
+    for (const cells of last.rows) console.log(cells.join("\t"));
   }
 
   /** Train the page's Figure 1 from click to finished curves. */
@@ -169,11 +202,16 @@ try {
     await button.scrollIntoViewIfNeeded();
     const start = performance.now();
     await button.click();
-    const panel = figure.locator(".run-panel");
-    await figure.locator('.run-panel:is([data-state="done"], [data-state="failed"])').waitFor({ timeout: 3_600_000 });
+    // Not by a locator, which would look at every frame and so make the page draw all the time.
+    const state = await figure.evaluate((figure) => {
+      const panel = figure.querySelector(".run-panel");
+      return new Promise((resolve) => {
+        new MutationObserver(() => {
+          if (["done", "failed"].includes(panel.dataset.state)) resolve(panel.dataset.state);
+        }).observe(panel, { attributeFilter: ["data-state"] });
+      });
+    });
     const seconds = (performance.now() - start) / 1000;
-    const state = await panel.getAttribute("data-state");
-    const { config } = await (await fetch(`${SITE_URL}runs/transition-quick-faces.json`)).json();
     const rows = [];
     for (const part of ["gl", "memorized", "linearity"]) {
       const chart = figure.locator(`[data-part="${part}"]`);
@@ -181,16 +219,7 @@ try {
       for (const row of await chart.locator("tr").all()) rows.push(await row.locator("th, td").allInnerTexts());
     }
     await site.close();
-    return {
-      /** Beside the time that the steps alone take at `rate`. */
-      tell(rate) {
-        // The page trains one network of each size; those recorded are of several seeds.
-        const alone = (config.sizes.length * config.train.steps) / rate;
-        console.log(`\nThe page's quick sweep of Figure 1, from click to curves (${state})`);
-        console.log(`${seconds.toFixed(1)} s, ${(seconds / alone).toFixed(2)} × the ${alone.toFixed(1)} s of its steps at ${rate.toFixed(0)} steps/s`);
-        for (const cells of rows) console.log(cells.join("\t"));
-      },
-    };
+    return { state, seconds, rows };
   }
 
   /** Steps per second of all members of `count` workers that train `preset` at the same time, for each of several turns. */

@@ -65,12 +65,11 @@ impl CpuProgram {
     }
 
     pub(crate) fn read(&self, buffer: Buffer) -> Result<Vec<u32>> {
-        let words = self.copies(buffer).flat_map(|copy| bytemuck::cast_slice::<f32, u32>(copy));
-        let words: Vec<u32> = words.copied().collect();
-        if words.is_empty() {
+        let copies: Vec<&[f32]> = self.copies(buffer).map(|copy| &**copy).collect();
+        if copies.iter().all(|copy| copy.is_empty()) {
             return Err(Error::bad_input("No such buffer in this program", ""));
         }
-        Ok(words)
+        Ok(bytemuck::allocation::cast_vec(copies.concat()))
     }
 
     pub(crate) fn run(&mut self, routine: Routine, times: u32) {

@@ -338,8 +338,9 @@ impl Lens {
             }
             Ok(())
         })?;
+        let both = [&*placed, &*denoiser.place(program, 1)?];
         let linearity =
-            LinearityProbe::place(program, &*placed, split.held_out(), dim, rows, look.seed)?;
+            LinearityProbe::place(program, both, split.held_out(), dim, rows, look.seed)?;
         let (look, batches) = (look.clone(), batches.map(|(batch, _)| batch));
         Ok(Self { look, dim, sampling, denoise, sigma, batches, linearity })
     }

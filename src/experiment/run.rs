@@ -187,8 +187,13 @@ impl Stage {
             "files": files.iter().map(Vec::len).collect::<Vec<_>>(),
         }))?;
         let length = (header.len() as u64).to_le_bytes();
-        let content = [&length[..], header.as_bytes(), &files.concat()].concat();
-        Ok([&MAGIC[..], &checksum(&content).to_le_bytes(), &content].concat())
+        let parts = [&MAGIC[..], &[0; 8], &length, header.as_bytes()];
+        // Some ten megabytes: put together once.
+        let parts: Vec<&[u8]> = parts.into_iter().chain(files.iter().map(Vec::as_slice)).collect();
+        let mut bytes = parts.concat();
+        let (head, content) = bytes.split_at_mut(MAGIC.len() + 8);
+        head[MAGIC.len()..].copy_from_slice(&checksum(content).to_le_bytes());
+        Ok(bytes)
     }
 }
 

@@ -48,20 +48,22 @@ impl Checkpoint {
         let members = self.ranges.len();
         let mut header = Map::new();
         let mut data = Vec::new();
+        // A tensor of words whose bytes are in the file's order already.
         let mut put = |name: String, kind: &str, shape: Vec<usize>, words: &[u32]| {
             let begin = data.len();
-            data.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+            data.extend_from_slice(bytemuck::cast_slice(words));
             let tensor =
                 json!({"dtype": kind, "shape": shape, "data_offsets": [begin, data.len()]});
             header.insert(name, tensor);
         };
-        put("clock".into(), "U32", vec![members, TRAINING_CLOCK], &self.clock);
+        let clock: Vec<u32> = self.clock.iter().map(|word| word.to_le()).collect();
+        put("clock".into(), "U32", vec![members, TRAINING_CLOCK], &clock);
         for (group, flat) in self.groups() {
             for parameter in network.parameters().list() {
                 let mut words = Vec::with_capacity(members * parameter.len());
                 for member in flat.chunks_exact(network.parameters().buffer_len()) {
                     let values = &member[parameter.offset..][..parameter.len()];
-                    words.extend(values.iter().map(|value| value.to_bits()));
+                    words.extend(values.iter().map(|value| value.to_bits().to_le()));
                 }
                 let shape = [&[members], parameter.shape.as_slice()].concat();
                 put(format!("{group}/{}", parameter.name), "F32", shape, &words);

@@ -253,7 +253,9 @@ pub async fn linearity_of_the_gaussian(engine: &Engine) {
     let gaussian = Gaussian::fit(&sets).unwrap();
     let mut program = engine.program(1).unwrap();
     let placed = gaussian.place(&mut program, pairs).unwrap();
-    let probe = LinearityProbe::place(&mut program, &*placed, &held_out, dim, pairs, 5).unwrap();
+    let alone = gaussian.place(&mut program, 1).unwrap();
+    let both = [&*placed, &*alone];
+    let probe = LinearityProbe::place(&mut program, both, &held_out, dim, pairs, 5).unwrap();
     let mut loaded = engine.load(program).await.unwrap();
     for sigma in [0.1_f32, 1.0, 10.0] {
         let got = probe.measure(&mut loaded, sigma).await.unwrap()[0];

@@ -201,6 +201,16 @@ pub async fn row_stages_on_odd_shapes(gpu: &Engine) {
                 .await;
             failures
                 .compare(
+                    case("axpby, one row for all"),
+                    gpu,
+                    2,
+                    &[x.clone(), y[..2 * cols].to_vec()],
+                    &[len, cols, len],
+                    |p, v| axpby::record_rows(p, [v[0], v[1], v[2]], [0.6, -0.8], shape),
+                )
+                .await;
+            failures
+                .compare(
                     case("row_compare"),
                     gpu,
                     2,

@@ -47,7 +47,7 @@ import { Clock, openPromise, Pace } from "./timing.js";
  */
 
 /** One slice of training: short enough for the reader to pause, long enough for the rest not to count. */
-const SLICE_MS = 200;
+const SLICE_MS = 400;
 /** How often the page looks at a run. */
 const GLANCE_MS = 1000;
 /** How often the run is saved. */
