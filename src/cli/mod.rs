@@ -6,6 +6,7 @@ mod conduct;
 mod data;
 mod metrics;
 mod pictures;
+mod presets;
 mod record;
 mod sample;
 mod saved;
@@ -51,6 +52,8 @@ enum Command {
     Metrics(metrics::Metrics),
     /// Tell about a set of images
     Data(Data),
+    /// Print the configurations of all presets, as JSON
+    Presets,
     /// Record the runs that come with the page
     Record(record::Record),
     /// Check that this machine computes what it should
@@ -184,6 +187,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Sample(args) => sample::command(&args),
         Command::Metrics(args) => metrics::command(&args),
         Command::Data(args) => data::command(&args),
+        Command::Presets => presets::command(),
         Command::Record(args) => record::command(&args),
         Command::Check(args) => check::command(&args),
         Command::Reproduce(args) => claims::command(&args),

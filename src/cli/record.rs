@@ -123,19 +123,11 @@ static RECORDINGS: [Recording; 10] = [
 
 impl Recording {
     fn name(&self) -> String {
-        format!("{}-{}-{}", self.experiment, preset_name(self.preset), self.data)
+        format!("{}-{}-{}", self.experiment, self.preset.name(), self.data)
     }
 
     fn file(&self) -> String {
         format!("{}.json", self.name())
-    }
-}
-
-const fn preset_name(preset: Preset) -> &'static str {
-    match preset {
-        Preset::Quick => "quick",
-        Preset::Main => "main",
-        Preset::Faithful => "faithful",
     }
 }
 

@@ -22,7 +22,7 @@ fn expand_lines(mut lines: &[&str], constants: &[(&str, u32)], out: &mut String)
         value.unwrap_or(0)
     };
     while let Some((line, rest)) = lines.split_first() {
-        let words: Vec<&str> = line.split_whitespace().collect();
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let (body, after) = match words.first() {
             Some(&("#each" | "#if")) => split_at_end(rest),
             _ => (&rest[..0], rest),
@@ -31,9 +31,8 @@ fn expand_lines(mut lines: &[&str], constants: &[(&str, u32)], out: &mut String)
             ["#each", name, count] => {
                 let mut block = String::new();
                 expand_lines(body, constants, &mut block);
-                let name = format!("${name}");
                 for i in 0..value(count) {
-                    *out += &block.replace(&name, &i.to_string());
+                    substitute(&block, name, &i.to_string(), out);
                 }
             }
             ["#if", name, "==", expected] if value(name) == value(expected) => {
@@ -49,11 +48,27 @@ fn expand_lines(mut lines: &[&str], constants: &[(&str, u32)], out: &mut String)
     }
 }
 
+/// Appends `block` with `text` for every `$name`. A search for strings would add a kilobyte to the
+/// page's download.
+fn substitute(block: &str, name: &str, text: &str, out: &mut String) {
+    let mut pieces = block.split('$');
+    *out += pieces.next().unwrap_or_default();
+    for piece in pieces {
+        if let Some(rest) = piece.strip_prefix(name) {
+            *out += text;
+            *out += rest;
+        } else {
+            out.push('$');
+            *out += piece;
+        }
+    }
+}
+
 /// The lines before the `#end` that closes the block, and those after it.
 fn split_at_end<'a, 'b>(lines: &'a [&'b str]) -> (&'a [&'b str], &'a [&'b str]) {
     let mut depth = 1;
     for (i, line) in lines.iter().enumerate() {
-        match line.split_whitespace().next() {
+        match line.split_ascii_whitespace().next() {
             Some("#each" | "#if") => depth += 1,
             Some("#end") => depth -= 1,
             _ => {}

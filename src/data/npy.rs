@@ -166,7 +166,8 @@ fn range(kind: Kind, data: &[u8], layout: &Layout) -> Result<(f32, f32, &'static
 
 /// What follows `key` in the dictionary.
 fn value_of<'a>(header: &'a str, key: &str) -> Result<&'a str> {
-    let (_, value) = header.split_once(key).ok_or_else(bad_header)?;
+    let at = header.as_bytes().windows(key.len()).position(|part| part == key.as_bytes());
+    let value = at.and_then(|at| header.get(at + key.len()..)).ok_or_else(bad_header)?;
     Ok(value.trim_start())
 }
 

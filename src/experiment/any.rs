@@ -60,6 +60,10 @@ pub trait AnyRun {
     fn restore(&mut self, bytes: &[u8]) -> Result<()>;
 }
 
+/// What the experiments are called.
+pub const NAMES: [&str; 4] =
+    [Transition::NAME, GaussianBias::NAME, Emergence::NAME, StrongGeneralization::NAME];
+
 /// The experiment called `name`.
 pub fn by_name(name: &str) -> Result<&'static dyn AnyExperiment> {
     Ok(match name {
@@ -68,11 +72,9 @@ pub fn by_name(name: &str) -> Result<&'static dyn AnyExperiment> {
         Emergence::NAME => &Of::<Emergence>(PhantomData),
         StrongGeneralization::NAME => &Of::<StrongGeneralization>(PhantomData),
         _ => {
-            let names =
-                [Transition::NAME, GaussianBias::NAME, Emergence::NAME, StrongGeneralization::NAME];
             return Err(Error::bad_input(
                 format!("No experiment is called “{name}”"),
-                format!("Choose one of {}", names.join(", ")),
+                format!("Choose one of {}", NAMES.join(", ")),
             ));
         }
     })

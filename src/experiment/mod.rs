@@ -133,6 +133,19 @@ pub enum Preset {
 }
 
 impl Preset {
+    /// All of them, the smallest first.
+    pub const ALL: [Self; 3] = [Self::Quick, Self::Main, Self::Faithful];
+
+    /// What it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Main => "main",
+            Self::Faithful => "faithful",
+        }
+    }
+
     /// Sides of the images that it is meant for.
     #[must_use]
     pub const fn side(self) -> usize {

@@ -10,7 +10,6 @@ mod exact;
 mod run;
 #[cfg(feature = "training")]
 mod self_check;
-#[cfg(feature = "training")]
 mod wiener;
 
 use std::time::Duration;

@@ -88,15 +88,11 @@ pub fn preset_config(
     data: &Dataset,
     #[wasm_bindgen(js_name = seed)] number: f64,
 ) -> JsResult<String> {
-    let preset = match preset {
-        "quick" => Preset::Quick,
-        "main" => Preset::Main,
-        "faithful" => Preset::Faithful,
-        other => {
-            let hint = "Choose quick, main or faithful";
-            return Err(Error::bad_input(format!("No preset is called “{other}”"), hint).into());
-        }
-    };
+    let known = Preset::ALL.into_iter().find(|known| known.name() == preset);
+    let preset = known.ok_or_else(|| {
+        let hint = "Choose quick, main or faithful";
+        Error::bad_input(format!("No preset is called “{preset}”"), hint)
+    })?;
     Ok(any::by_name(experiment)?.preset(preset, data.split.shape(), seed(number)?)?)
 }
 

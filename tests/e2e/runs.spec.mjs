@@ -19,8 +19,8 @@ const run = (page) => page.locator('#lab [data-part="runs"] tr').first();
 const press = (page, name) => run(page).getByRole("button", { name, exact: true }).click();
 /** Until the run says so. @param {Page} page @param {RegExp} text */
 const says = (page, text) => run(page).locator(".run-state", { hasText: text }).waitFor(PATIENCE);
-/** The workers that train. The first of their kind does not: the lab has asked it for presets. @param {Page} page */
-const runWorkers = (page) => page.workers().filter((worker) => worker.url().includes("training-worker")).slice(1);
+/** The workers that train. @param {Page} page */
+const runWorkers = (page) => page.workers().filter((worker) => worker.url().includes("training-worker"));
 /** Until nothing trains: a worker's end is told a little later. @param {Page} page */
 const noWorkers = (page) => until("no worker is left", () => runWorkers(page).length === 0);
 

@@ -117,7 +117,8 @@ siteTest("the library with training is fetched when something is trained or chec
   const full = () => page.waitForRequest(/\/full-[^/]*\.wasm$/);
 
   await page.goto(siteUrl);
-  for (const figure of ["denoise", "errors", "trajectory", "samples", "transition"]) await ready(page, figure);
+  for (const figure of ["denoise", "errors", "trajectory", "samples", "transition", "wiener", "lab"]) await ready(page, figure);
+  await page.locator("#notes").scrollIntoViewIfNeeded();
   assert.deepEqual(fetched, ["exact"]);
   await Promise.all([full(), page.locator("#transition button", { hasText: /^Train/ }).click()]);
 
@@ -128,9 +129,6 @@ siteTest("the library with training is fetched when something is trained or chec
   await page.locator("html[data-complete]").waitFor();
   assert.ok(!fetched.includes("full"));
   await Promise.all([full(), page.locator('[data-part="self-check"]').click()]);
-
-  await page.goto(siteUrl);
-  await Promise.all([full(), ready(page, "wiener")]);
 });
 
 siteTest("the slider goes from copies to the Gaussian's images", { webgpu: [false] }, async (page) => {

@@ -284,3 +284,11 @@ mod interrupted {
         assert!(fs::read(&whole).unwrap() == fs::read(&parts).unwrap());
     }
 }
+
+/// The page shows its presets without the library that has them.
+#[test]
+fn the_page_has_the_presets_of_the_library() {
+    let page = include_str!("../../www/src/presets.json");
+    let renew = "cargo run --release -- presets > www/src/presets.json";
+    assert!(said(&["presets"]) == page, "the page's presets are old; renew them: {renew}");
+}

@@ -1,6 +1,8 @@
 /** What the lab's knobs mean, and how runs are told apart. */
 import { count, significant } from "./format.js";
 import { parameters } from "./parameters.js";
+// What `hidden-gaussian presets` prints: the library with training need not be there to show it.
+import PRESETS from "./presets.json" with { type: "json" };
 
 /**
  * @typedef {import("./parameters.js").Values} Values
@@ -15,22 +17,15 @@ import { parameters } from "./parameters.js";
 /** The same images as in the recorded runs: their seed, and how many of them no network sees. */
 const DATA_SEED = 1;
 const HELD_OUT = 500;
-/** Training images that the presets need. */
-const NEEDED = {
-  transition: { quick: 4096, main: 4096, faithful: 8192 },
-  "gaussian-bias": { quick: 1024, main: 4096, faithful: 8192 },
-  emergence: { quick: 128, main: 1024, faithful: 64 },
-  "strong-generalization": { quick: 2048, main: 8192, faithful: 8192 },
-};
 /** A network of the other kind than the preset's begins as the preset of its kind does. */
 const NETWORKS = {
-  mlp: { kind: "mlp", width: 192, depth: 2 },
-  unet: { kind: "unet", width: 16, levels: 2, norm: "none" },
+  mlp: PRESETS.transition.quick.train.architecture,
+  unet: PRESETS.transition.faithful.train.architecture,
 };
 /** The first moment at which the presets look at a network over time; each of the others is at twice the one before. */
-const FIRST_LOOK = 50;
+const FIRST_LOOK = PRESETS.emergence.quick.checkpoints[0];
 /** The training sets of presets on which widths are compared. */
-const WIDTH_SIZE = 32;
+const WIDTH_SIZE = PRESETS.emergence.quick.widthSizes[0];
 
 /** The parameters that a run finds somewhere in its configuration. */
 const PLACED = /** @type {[Key, Place & import("./parameters.js").Parameter][]} */ (Object.entries(parameters)).filter(
@@ -62,7 +57,7 @@ export function labOptions(values, own) {
     set: mine?.set ?? set,
     size: mine?.size ?? labSize(values),
     seed: number(values["lab.dataSeed"]) ?? mine?.seed ?? DATA_SEED,
-    count: mine?.count ?? needed(experiment, preset, config) + heldOut,
+    count: mine?.count ?? needed(experiment, { ...PRESETS[experiment][preset], ...config }) + heldOut,
     heldOut,
   };
 
@@ -112,15 +107,11 @@ const inOrder = (numbers, order) => numbers.sort((a, b) => (order === "rising" ?
 /**
  * Training images that a run needs.
  * @param {ExperimentName} experiment
- * @param {import("./report.js").Preset} preset
  * @param {Record<string, any>} config
  */
-function needed(experiment, preset, { sizes, widthSizes }) {
-  const usual = NEEDED[experiment][preset];
-  if (experiment === "strong-generalization") return sizes ? 2 * Math.max(...sizes) : usual;
-  // Either list may be the preset's.
-  if (experiment === "emergence") return Math.max(...(sizes ?? [usual]), ...(widthSizes ?? [Math.min(usual, 128)]));
-  return sizes ? Math.max(...sizes) : usual;
+function needed(experiment, { sizes, widthSizes = [] }) {
+  const most = Math.max(...sizes, ...widthSizes);
+  return experiment === "strong-generalization" ? 2 * most : most;
 }
 
 /**
@@ -179,11 +170,12 @@ function given(fields) {
 
 /**
  * What each empty field of the lab stands for.
- * @param {any} config of the preset
- * @param {DataRecipe} data
+ * @param {RunOptions} options
  * @returns {Partial<Record<Key, string>>}
  */
-export function presetValues(config, data) {
+export function presetValues({ experiment, preset, data }) {
+  /** @type {Record<string, any>} */
+  const config = PRESETS[experiment][preset];
   const { architecture } = config.train;
   /** @type {Partial<Record<Key, string>>} */
   const values = {

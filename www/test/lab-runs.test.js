@@ -67,19 +67,25 @@ test("a run in words, before and after it is known in full", () => {
 });
 
 test("an empty field says what the preset has", () => {
-  const config = {
-    sizes: [16, 64],
-    train: { architecture: { kind: "unet", width: 16, levels: 2 }, steps: 500, rate: 0.004000000189989805, clip: null },
-    look: { samplerSteps: 10, sigmas: [3, 0.5] },
-  };
-  const fields = presetValues(config, { set: "faces", size: 12, seed: 1, count: 564, heldOut: 500 });
-  assert.equal(fields["lab.sizes"], "16 64");
+  const fields = presetValues(labOptions({ ...defaults(), "lab.experiment": "gaussian-bias", "lab.preset": "faithful" }));
+  assert.equal(fields["lab.sizes"], "32 8192");
+  assert.equal(fields["lab.width"], "16");
   assert.equal(fields["lab.depth"], "2");
-  assert.equal(fields["lab.size"], "12");
-  assert.equal(fields["lab.rate"], "0.004");
-  assert.equal(fields["lab.sigmas"], "3 0.5");
+  assert.equal(fields["lab.size"], "16");
+  assert.equal(fields["lab.rate"], "0.002");
+  assert.equal(fields["lab.sigmas"], "10 3 1 0.55 0.4 0.27 0.15 0.05");
   assert.equal(fields["lab.clip"], "none");
   assert.equal(fields["lab.heldOut"], "500");
+});
+
+test("a run has as many images as it needs", () => {
+  /** @param {Partial<ReturnType<typeof defaults>>} values */
+  const images = (values) => labOptions({ ...defaults(), ...values }).data.count - 500;
+  assert.equal(images({}), 4096);
+  assert.equal(images({ "lab.sizes": "16 64" }), 64);
+  assert.equal(images({ "lab.experiment": "strong-generalization" }), 2048);
+  assert.equal(images({ "lab.experiment": "emergence" }), 128);
+  assert.equal(images({ "lab.experiment": "emergence", "lab.sizes": "8", "lab.preset": "main" }), 128);
 });
 
 test("every field of the lab goes into the run", () => {

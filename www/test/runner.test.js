@@ -7,9 +7,9 @@ import { openPromise } from "../src/engine/timing.js";
 /** @typedef {import("../src/engine/run.js").Run} Run */
 /** @typedef {import("../src/storage.js").KeptRun} KeptRun */
 
-const SHARE_STEPS = 60;
+const SHARE_STEPS = 30;
 /** What a slice takes in truth, so that a run lasts long enough to be watched. */
-const SLICE_MS = 10;
+const SLICE_MS = 20;
 
 /** Milliseconds on the clock that the runner sees: there a slice takes what it was asked to take. */
 let now = 0;
@@ -207,7 +207,7 @@ test("glances come at display rate and take no more than a twentieth of the time
   run.addEventListener("change", () => run.report && seen.add(run.report));
   await done(run);
   const glances = workers[0].calls.filter((/** @type {string} */ call) => call === "glance").length;
-  const trained = 200 * slices(workers[0]);
+  const trained = 400 * slices(workers[0]);
   assert.ok(glances >= 2 && 300 * glances <= 0.06 * (trained + 300 * glances), `${glances} glances in ${trained} ms`);
   assert.ok(seen.size >= 2);
 });
@@ -240,7 +240,7 @@ test("at a tenth of the speed it rests for nine tenths of the time, and full spe
   run.speed = 0.1;
   await tick();
   const before = slices(workers[0]);
-  // The rest after a slice is 1.8 s here.
+  // The rest after a slice is 3.6 s here.
   await tick();
   await tick();
   assert.ok(slices(workers[0]) - before <= 1);
@@ -253,7 +253,7 @@ test("a run that is paused while it rests is kept as it stands", async () => {
   const { runner, workers, kept } = world({ choice: "gpu" });
   const run = runner.start(OPTIONS);
   run.speed = 0.1;
-  // The rest after the first slice is 1.8 s here.
+  // The rest after the first slice is 3.6 s here.
   await eventually(() => slices(workers[0]) === 1);
   await tick();
   run.pause();

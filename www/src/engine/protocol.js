@@ -1,6 +1,6 @@
 /**
- * What the page and its workers say to each other. There are two kinds of worker: one that answers the questions of
- * Section I ({@link Calls}), and those with all of the library, which run experiments and whatever else needs it
+ * What the page and its workers say to each other. There are two kinds of worker: one that answers what needs no
+ * training ({@link Calls}), and those with all of the library, which run experiments and check it
  * ({@link TrainingCalls}).
  *
  * Every call names the whole setting that it is about, so the worker can answer calls in any order and keep what it
@@ -90,12 +90,6 @@
  * @typedef {{engine: "cpu" | "gpu", index: number}} SelfCheckCall one check of an engine, so that each is shown when it is done
  * @typedef {{check: Check, count: number}} SelfCheckResult `count`: how many checks there are of an engine
  *
- * @typedef {object} PresetCall asks for the configuration of a preset
- * @property {import("../report.js").ExperimentName} experiment
- * @property {import("../report.js").Preset} preset
- * @property {number} size pixels a side
- * @property {number} seed
- *
  * @typedef {{files: File[], size: number, colour: boolean}} ImportCall
  * @typedef {{data: DataInfo}} ImportResult
  *
@@ -107,6 +101,7 @@
  *   sweep: {call: SweepCall, result: SweepResult},
  *   trajectory: {call: TrajectoryCall, result: TrajectoryResult},
  *   samples: {call: SamplesCall, result: SamplesResult},
+ *   wiener: {call: WienerCall, result: WienerResult},
  *   import: {call: ImportCall, result: ImportResult},
  * }} Calls
  * @typedef {keyof Calls} Kind
@@ -146,8 +141,6 @@
  * }} RunCalls answers have one entry for each share
  * @typedef {RunCalls & {
  *   selfCheck: {call: SelfCheckCall, result: SelfCheckResult},
- *   preset: {call: PresetCall, result: any},
- *   wiener: {call: WienerCall, result: WienerResult},
  * }} TrainingCalls
  *
  * @typedef {{kind: "start", base: string}} Start the page's address, against which data files are found

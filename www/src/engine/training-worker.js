@@ -1,8 +1,8 @@
 /**
  * Where experiments run: this worker owns a WebAssembly instance, an engine and some shares of one experiment.
  * The page drives: it asks for one slice of training after the other, and for a look or a snapshot in between. So to
- * pause is not to ask, and to cancel is to end the worker. Another such worker, without an experiment, answers whatever
- * else needs the library with training: its checks, its presets and the descent of Figure III.4.
+ * pause is not to ask, and to cancel is to end the worker. Another such worker, without an experiment, checks the
+ * library.
  */
 import init, {
   Dataset,
@@ -13,9 +13,7 @@ import init, {
   selfCheck,
   shares,
   unzip,
-  wienerDescent,
 } from "../../pkg/hidden_gaussian.js";
-import { DATA_SETS } from "../data.js";
 import { parseReport } from "../report.js";
 import { importer } from "./import.js";
 import { notStarted } from "./protocol.js";
@@ -23,14 +21,10 @@ import { serve } from "./serve.js";
 
 /**
  * @typedef {import("./protocol.js").TrainingCalls} TrainingCalls
- * @typedef {import("./protocol.js").Pictures} Pictures
  */
 
 const ready = init({ module_or_path: new URL("../../pkg/hidden_gaussian_bg.wasm", import.meta.url) });
 const { importFiles, makeDataset } = importer({ Dataset, unzip });
-
-/** Pixels a side of the faces that the linear denoiser is trained on: small, so that a wish is granted at once. */
-const WIENER_SIZE = 12;
 
 /** @type {Promise<Dataset> | undefined} */
 let data;
@@ -38,8 +32,6 @@ let data;
 let runs = [];
 /** The engine that is being checked. @type {{kind: "cpu" | "gpu", engine: Engine} | undefined} */
 let checked;
-/** The images of the linear denoiser. @type {Dataset} */
-let faces;
 
 /** @type {{[K in keyof TrainingCalls]: (payload: TrainingCalls[K]["call"]) => Promise<TrainingCalls[K]["result"]>}} */
 const handlers = {
@@ -81,21 +73,6 @@ const handlers = {
     if (!check) throw { kind: "BadInput", message: `There is no check ${index}`, hint: "" };
     return { check, count: checkCount() };
   },
-
-  async preset({ experiment, preset, size, seed }) {
-    const set = fewFaces(size);
-    const config = presetConfig(experiment, preset, set, seed);
-    set.free();
-    return JSON.parse(config);
-  },
-
-  async wiener(options) {
-    faces ??= Dataset.faces({ size: WIENER_SIZE, count: DATA_SETS.faces.pool, seed: 0 });
-    const { rows, goal, ...numbers } = wienerDescent(faces, options);
-    const scale = goal.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0);
-    const show = (/** @type {Float32Array} */ weights) => signedPictures(faces, weights, scale);
-    return { ...numbers, rows: rows.map(show), goal: show(goal) };
-  },
 };
 
 serve(ready, (call, payload) => handlers[/** @type {keyof TrainingCalls} */ (call)](payload));
@@ -125,24 +102,6 @@ function images(recipe, own) {
 
 /** Presets look at nothing but the shape of the images, and all sets of the page are grey. @param {number} size */
 const fewFaces = (size) => Dataset.faces({ size, count: 16, seed: 0 });
-
-/**
- * Weights as images: zero is mid-grey, `scale` white and its negative black.
- * @param {Dataset} set whose images they belong to
- * @param {Float32Array} weights
- * @param {number} scale
- * @returns {Pictures}
- */
-function signedPictures(set, weights, scale) {
-  const { width, height, channels } = set.info();
-  const rgba = new Uint8ClampedArray((4 * weights.length) / channels).fill(255);
-  for (let pixel = 0; 4 * pixel < rgba.length; pixel++) {
-    for (let c = 0; c < 3; c++) {
-      rgba[4 * pixel + c] = 127.5 * (1 + weights[channels * pixel + Math.min(c, channels - 1)] / scale);
-    }
-  }
-  return { width, height, rgba };
-}
 
 /** @param {Uint8Array} bytes */
 const blob = (bytes) => new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (bytes)]);

@@ -4,7 +4,7 @@
  * It answers calls one at a time, in the order in which they came, and keeps the last engine, data set and fit,
  * because neighbouring calls are nearly always about the same ones.
  */
-import init, { Dataset, Engine, Exact, unzip } from "../../pkg/exact/hidden_gaussian.js";
+import init, { Dataset, Engine, Exact, unzip, wienerDescent } from "../../pkg/exact/hidden_gaussian.js";
 import { DATA_SETS } from "../data.js";
 import { importer } from "./import.js";
 import { toFailure } from "./protocol.js";
@@ -23,6 +23,8 @@ import { post, serve } from "./serve.js";
 
 /** How many of the heaviest training images the page shows. */
 const HEAVIEST = 16;
+/** Pixels a side of the faces that the linear denoiser is trained on: small, so that a wish is granted at once. */
+const WIENER_SIZE = 12;
 /** How many training images the page shows as a taste of a data set. */
 const GALLERY = 24;
 
@@ -41,6 +43,8 @@ let loaded;
 let own;
 /** @type {{engine: Engine, set: Dataset, n: number, exact: Exact} | undefined} */
 let fitted;
+/** The images of the linear denoiser. @type {Dataset} */
+let faces;
 
 /** Whether the page has had an answer to show: only then is there time to measure. */
 let answered = false;
@@ -179,6 +183,14 @@ const handlers = {
       ...numbers,
     });
     return { empirical: show(empirical), gaussian: show(gaussian), heldOutGl, n, elapsedMs };
+  },
+
+  async wiener(options) {
+    faces ??= Dataset.faces({ size: WIENER_SIZE, count: DATA_SETS.faces.pool, seed: 0 });
+    const { rows, goal, ...numbers } = wienerDescent(faces, options);
+    const scale = goal.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0);
+    const show = (/** @type {Float32Array} */ weights) => signedPictures(faces, weights, scale);
+    return { ...numbers, rows: rows.map(show), goal: show(goal) };
   },
 
   async import({ files, size, colour }) {
@@ -324,6 +336,24 @@ function closeEngine() {
 function pictures(set, values) {
   const { width, height } = set.info();
   return { width, height, rgba: /** @type {Uint8ClampedArray<ArrayBuffer>} */ (set.rgba(values)) };
+}
+
+/**
+ * Weights as images: zero is mid-grey, `scale` white and its negative black.
+ * @param {Dataset} set whose images they belong to
+ * @param {Float32Array} weights
+ * @param {number} scale
+ * @returns {Pictures}
+ */
+function signedPictures(set, weights, scale) {
+  const { width, height, channels } = set.info();
+  const rgba = new Uint8ClampedArray((4 * weights.length) / channels).fill(255);
+  for (let pixel = 0; 4 * pixel < rgba.length; pixel++) {
+    for (let c = 0; c < 3; c++) {
+      rgba[4 * pixel + c] = 127.5 * (1 + weights[channels * pixel + Math.min(c, channels - 1)] / scale);
+    }
+  }
+  return { width, height, rgba };
 }
 
 /** @param {Float32Array[]} parts */

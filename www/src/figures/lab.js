@@ -330,12 +330,9 @@ export function labFigure(root, page, { own, show }) {
   store.subscribe(["lab.experiment"], showFields);
   showFields();
 
-  const lane = page.trainer.lane();
   /** Say in each field what it is when it is left empty. */
-  const showPreset = async () => {
-    const { experiment, preset, data, seed } = labOptions(store.values, own());
-    const config = await lane.call("preset", { experiment, preset, size: data.size, seed }).catch(() => undefined);
-    for (const [key, value] of Object.entries(config ? presetValues(config, data) : {})) {
+  const showPreset = () => {
+    for (const [key, value] of Object.entries(presetValues(labOptions(store.values, own())))) {
       const input = root.querySelector(`[data-control="${key}"] input[type="text"]`);
       if (input instanceof HTMLInputElement) input.placeholder = value;
     }
@@ -343,7 +340,7 @@ export function labFigure(root, page, { own, show }) {
 
   void comesNear(root).then(async () => {
     store.subscribe(["lab.experiment", "lab.preset", "lab.data", "lab.network", "lab.size"], showPreset);
-    void showPreset();
+    showPreset();
     const saved = await runner.saved();
     const strangers = saved.filter(({ id }) => entries.every((known) => known.id !== id));
     for (const run of strangers.reverse()) add({ ...run, time: run.date.getTime(), kept: true });

@@ -45,7 +45,7 @@ export function wienerFigure(root, page) {
   };
   store.subscribe(["bias.descentTime"], drawStep);
 
-  const lane = page.trainer.lane();
+  const lane = page.engine.lane();
   keepDrawn(root, page, {
     reads: ["bias.descentN", "bias.descentSigma", "bias.descentRate"],
     ask: (values) =>
