@@ -104,12 +104,15 @@ export function galleries({ experiment, findings }) {
       galleries.map((gallery, half) => ({ name: `n-${n}-half-${half + 1}`, gallery })),
     );
   }
-  /** @type {import("./report.js").Sitting[]} */
-  const points = experiment === "emergence" ? [...findings.overWidth, ...findings.overTime] : findings;
-  return points.flatMap(({ n, seed, step, architecture, gallery }) =>
-    // Of several seeds only the first may have its pictures kept.
-    gallery ? [{ name: `n-${n}${architecture ? `-width-${architecture.width}-step-${step}` : ""}-seed-${seed}`, gallery }] : [],
-  );
+  /** @param {import("./report.js").Sitting[]} points @param {string} [prefix] */
+  const named = (points, prefix = "") =>
+    points.flatMap(({ n, seed, step, architecture, gallery }) =>
+      // Of several seeds only the first may have its pictures kept.
+      gallery ? [{ name: `${prefix}n-${n}${architecture ? `-width-${architecture.width}-step-${step}` : ""}-seed-${seed}`, gallery }] : [],
+    );
+  if (experiment !== "emergence") return named(findings);
+  // A network may be in both lists.
+  return [...named(findings.overWidth, "over-width/"), ...named(findings.overTime, "over-time/")];
 }
 
 /**

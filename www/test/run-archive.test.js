@@ -67,8 +67,9 @@ test("samples are named after their network", () => {
   ];
   assert.deepEqual(names({ experiment: "transition", findings: points }), ["n-16-seed-1"]);
   const sitting = { n: 128, seed: 1, step: 50, architecture: { kind: "mlp", width: 64 }, gallery };
-  assert.deepEqual(names({ experiment: "emergence", findings: { overWidth: [sitting], overTime: [] } }), [
-    "n-128-width-64-step-50-seed-1",
+  assert.deepEqual(names({ experiment: "emergence", findings: { overWidth: [sitting], overTime: [sitting] } }), [
+    "over-width/n-128-width-64-step-50-seed-1",
+    "over-time/n-128-width-64-step-50-seed-1",
   ]);
   const halves = [{ n: 32, galleries: [gallery, gallery] }];
   assert.deepEqual(names({ experiment: "strong-generalization", findings: halves }), ["n-32-half-1", "n-32-half-2"]);
