@@ -170,15 +170,19 @@ function given(fields) {
 
 /**
  * What each empty field of the lab stands for.
- * @param {RunOptions} options
+ * @param {Readonly<Values>} values
+ * @param {DataRecipe} [own] the reader's own images
  * @returns {Partial<Record<Key, string>>}
  */
-export function presetValues({ experiment, preset, data }) {
+export function presetValues(values, own) {
+  const { experiment, preset, data, own: mine } = labOptions(values, own);
   /** @type {Record<string, any>} */
-  const config = PRESETS[experiment][preset];
-  const { architecture } = config.train;
+  const config = { ...PRESETS[experiment][preset], ...(mine && ownSizes(experiment, data.count - data.heldOut)) };
+  const kind = networkKind(values);
+  /** @type {Record<string, any>} */
+  const architecture = kind === usualKind(values) ? config.train.architecture : NETWORKS[kind];
   /** @type {Partial<Record<Key, string>>} */
-  const values = {
+  const fields = {
     "lab.size": String(data.size),
     "lab.heldOut": String(data.heldOut),
     "lab.dataSeed": String(data.seed),
@@ -188,10 +192,10 @@ export function presetValues({ experiment, preset, data }) {
   };
   for (const [key, { config: place = "", list }] of PLACED) {
     const value = place.split(".").reduce((inner, name) => inner?.[name], config);
-    if (list && value) values[key] = value.map(plain).join(" ");
-    else values[key] = typeof value === "number" ? plain(value) : value === null ? "none" : "";
+    if (list && value) fields[key] = value.map(plain).join(" ");
+    else fields[key] = typeof value === "number" ? plain(value) : value === null ? "none" : "";
   }
-  return values;
+  return fields;
 }
 
 /** A number of single precision, as one would type it. @param {number} value */

@@ -67,7 +67,7 @@ test("a run in words, before and after it is known in full", () => {
 });
 
 test("an empty field says what the preset has", () => {
-  const fields = presetValues(labOptions({ ...defaults(), "lab.experiment": "gaussian-bias", "lab.preset": "faithful" }));
+  const fields = presetValues({ ...defaults(), "lab.experiment": "gaussian-bias", "lab.preset": "faithful" });
   assert.equal(fields["lab.sizes"], "32 8192");
   assert.equal(fields["lab.width"], "16");
   assert.equal(fields["lab.depth"], "2");
@@ -76,6 +76,13 @@ test("an empty field says what the preset has", () => {
   assert.equal(fields["lab.sigmas"], "10 3 1 0.55 0.4 0.27 0.15 0.05");
   assert.equal(fields["lab.clip"], "none");
   assert.equal(fields["lab.heldOut"], "500");
+});
+
+test("an empty field says what another network, or the reader's own images, make of the preset", () => {
+  const unet = presetValues({ ...defaults(), "lab.network": "unet" });
+  assert.deepEqual([unet["lab.width"], unet["lab.depth"], unet["lab.size"]], ["16", "2", "16"]);
+  const own = { set: "own", size: 12, seed: 1, count: 110, heldOut: 10 };
+  assert.equal(presetValues({ ...defaults(), "lab.data": "own" }, own)["lab.sizes"], "16 32 64");
 });
 
 test("a run has as many images as it needs", () => {

@@ -4,24 +4,13 @@
  * pause is not to ask, and to cancel is to end the worker. Another such worker, without an experiment, checks the
  * library.
  */
-import init, {
-  Dataset,
-  Engine,
-  Run,
-  checkCount,
-  presetConfig,
-  selfCheck,
-  shares,
-  unzip,
-} from "../../pkg/hidden_gaussian.js";
+import init, { Dataset, Engine, Run, checkCount, presetConfig, selfCheck, shares, unzip } from "../../pkg/hidden_gaussian.js";
 import { parseReport } from "../report.js";
 import { importer } from "./import.js";
 import { notStarted } from "./protocol.js";
 import { serve } from "./serve.js";
 
-/**
- * @typedef {import("./protocol.js").TrainingCalls} TrainingCalls
- */
+/** @typedef {import("./protocol.js").TrainingCalls} TrainingCalls */
 
 const ready = init({ module_or_path: new URL("../../pkg/hidden_gaussian_bg.wasm", import.meta.url) });
 const { importFiles, makeDataset } = importer({ Dataset, unzip });
@@ -37,8 +26,9 @@ let checked;
 const handlers = {
   async plan({ options, own, workers }) {
     const { experiment, preset, seed, config: changes = {} } = options;
-    const set = own ? await images(options.data, own) : fewFaces(options.data.size);
-    const preferred = presetConfig(experiment, preset, set, seed);
+    // Presets look at nothing but the shape of the images, and all sets of the page are grey.
+    const few = own ? await images(options.data, own) : Dataset.faces({ size: options.data.size, count: 16, seed: 0 });
+    const preferred = presetConfig(experiment, preset, few, seed);
     const config = JSON.stringify(merge(JSON.parse(preferred), changes));
     return { config, shares: shares(experiment, config, workers) };
   },
@@ -99,9 +89,6 @@ function images(recipe, own) {
   data ??= own ? importFiles(own.files, { ...recipe, ...own }) : makeDataset(recipe);
   return data;
 }
-
-/** Presets look at nothing but the shape of the images, and all sets of the page are grey. @param {number} size */
-const fewFaces = (size) => Dataset.faces({ size, count: 16, seed: 0 });
 
 /** @param {Uint8Array} bytes */
 const blob = (bytes) => new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (bytes)]);

@@ -332,7 +332,7 @@ export function labFigure(root, page, { own, show }) {
 
   /** Say in each field what it is when it is left empty. */
   const showPreset = () => {
-    for (const [key, value] of Object.entries(presetValues(labOptions(store.values, own())))) {
+    for (const [key, value] of Object.entries(presetValues(store.values, own()))) {
       const input = root.querySelector(`[data-control="${key}"] input[type="text"]`);
       if (input instanceof HTMLInputElement) input.placeholder = value;
     }
