@@ -10,7 +10,7 @@ use super::{Call, LOGISTIC, VALUE, VIEWS, cover, params, side_by_side, wgsl, wid
 use crate::compute::simd::{self, Vectorized, load, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use crate::model::Film;
+use super::Film;
 
 params! {
     struct Params {

@@ -11,7 +11,7 @@ use super::{ACTIVATION, Call, LOGISTIC, VIEWS, cover, params, side_by_side, wgsl
 use crate::compute::simd::{self, Vectorized, load, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use crate::model::Film;
+use super::Film;
 
 params! {
     struct Params {

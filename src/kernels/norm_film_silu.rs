@@ -5,7 +5,7 @@ use super::matmul::silu;
 use super::{ACTIVATION, Call, LOGISTIC, ROW_SUM, VIEWS, dot, params, side_by_side, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use crate::model::Film;
+use super::Film;
 
 /// Added to the mean square, so that a row of zeros stays zero.
 const EPSILON: f32 = 1e-6;

@@ -9,7 +9,7 @@ use super::silu::slope;
 use super::{ACTIVATION, Call, LOGISTIC, ROW_SUM, VIEWS, dot, params, side_by_side, sum, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use crate::model::Film;
+use super::Film;
 
 params! {
     struct Params { rows: u32, cols: u32, film_stride: u32 }

@@ -3,7 +3,7 @@
 use super::{Call, Sigma, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use crate::model::precondition::Edm;
+use super::Edm;
 
 params! {
     struct Params { rows: u32, cols: u32, sigma_stride: u32, sigma_data: f32 }

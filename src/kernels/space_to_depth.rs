@@ -3,7 +3,7 @@
 
 use super::{Call, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
-use crate::data::Shape;
+use crate::shape::Shape;
 use crate::error::{Error, Result};
 
 params! {
