@@ -22,8 +22,8 @@ const include = () => ({
 });
 
 /**
- * For `cargo xtask dev`: reloads the page when a section or the compiled library changes, which are no modules, and lets
- * Vite put style sheets into the page, which the policy of the finished one forbids.
+ * For `cargo xtask dev`: reloads the page when a section was changed or the library compiled, and lets Vite put style
+ * sheets into the page, which the policy of the finished one forbids.
  * @returns {import("vite").Plugin}
  */
 const reload = () => ({
@@ -32,7 +32,7 @@ const reload = () => ({
   transformIndexHtml: (html) => html.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'"),
   configureServer: ({ watcher, ws }) => {
     watcher.on("change", (file) => {
-      if (/sections\W[^.]+\.html$|_bg\.wasm$/.test(file)) ws.send({ type: "full-reload" });
+      if (/\bsections\W\w+\.html$|\bpkg\W\w+_bg\.wasm$/.test(file)) ws.send({ type: "full-reload" });
     });
   },
 });

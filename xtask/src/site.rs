@@ -63,8 +63,13 @@ impl Library {
 /// Makes the JavaScript packages of a fast build, the same for both workers of the page.
 pub(crate) fn build_for_development() -> Result<()> {
     DEV.compile()?;
-    for library in [&FULL, &EXACT] {
-        bind(&DEV.compiled()?, &www().join(library.package))?;
+    let [exact, full] = [&EXACT, &FULL].map(|library| www().join(library.package));
+    bind(&DEV.compiled()?, &exact)?;
+    // Last, because the page is reloaded when these change.
+    fs::remove_file(full.join(MADE_FROM)).ok();
+    for entry in fs::read_dir(exact)? {
+        let entry = entry?;
+        fs::copy(entry.path(), full.join(entry.file_name()))?;
     }
     Ok(())
 }
@@ -168,11 +173,14 @@ fn packed_sets() -> PathBuf {
     www().join("public/data")
 }
 
+/// Says, in a package, which wasm file it was made from.
+const MADE_FROM: &str = ".made-from";
+
 /// Makes the JavaScript package of a `compiled` wasm file: `packaged` is its optimized wasm file.
 pub(crate) fn make_package(compiled: &Path, packaged: &Path) -> Result<()> {
     let folder = packaged.parent().context("a package without a folder")?;
     // The package may be one of `cargo xtask dev`, so its age alone says nothing.
-    let stamp = folder.join(".made-from");
+    let stamp = folder.join(MADE_FROM);
     let made_from = format!("{} {:?}", compiled.display(), fs::metadata(compiled)?.modified()?);
     if fs::read_to_string(&stamp).is_ok_and(|text| text == made_from) {
         return Ok(());
@@ -189,7 +197,7 @@ pub(crate) fn make_package(compiled: &Path, packaged: &Path) -> Result<()> {
 
 /// Writes the JavaScript side of a `compiled` wasm file, and the file that it loads, into `folder`.
 fn bind(compiled: &Path, folder: &Path) -> Result<()> {
-    fs::remove_file(folder.join(".made-from")).ok();
+    fs::remove_file(folder.join(MADE_FROM)).ok();
     let bindgen = tools::wasm_bindgen()?.join("wasm-bindgen");
     run(command(bindgen, ["--target", "web", "--out-dir"]).arg(folder).arg(compiled))
 }
