@@ -85,7 +85,7 @@ pub(crate) fn check(tarball: &Path) -> Result<[std::process::Command; 2]> {
     const TSCONFIG: &str = r#"{
   "compilerOptions": {
     "allowJs": true, "checkJs": true, "noEmit": true, "strict": true,
-    "target": "es2022", "module": "nodenext", "lib": ["es2023", "dom"], "types": []
+    "target": "es2022", "module": "nodenext", "lib": ["es2023", "esnext.disposable", "dom"], "types": []
   },
   "files": ["example.js"]
 }"#;
