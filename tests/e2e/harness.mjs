@@ -71,7 +71,13 @@ after(() => Promise.all([...browsers.values()].map(async (launched) => (await la
  * @param {(page: import("playwright-core").Page, options: { webgpu: boolean }) => Promise<void>} body
  */
 export function siteTest(name, options, body) {
-  const { webgpu = [true, false], widths = [], alone = false, timeout = 120_000, context: contextOptions = {} } = options;
+  const {
+    webgpu = [true, false],
+    widths = [],
+    alone = false,
+    timeout = 120_000,
+    context: contextOptions = {},
+  } = options;
   if (ALONE && alone !== (ALONE === "only")) return;
   for (let i = 0; i < Math.max(webgpu.length, widths.length); i++) {
     const withWebgpu = webgpu[Math.min(i, webgpu.length - 1)];

@@ -2,8 +2,8 @@
 
 mod bench;
 mod dev;
-mod npm;
 mod pack;
+mod package;
 mod process;
 mod screenshots;
 mod serve;
@@ -96,7 +96,7 @@ fn run() -> Result<ExitCode> {
         Task::Serve(options) => serve::serve(&options)?,
         Task::Dev { port, open } => dev::dev(port, open)?,
         Task::Build => site::build()?.print(),
-        Task::Pack => npm::pack()?,
+        Task::Pack => package::pack()?,
         Task::Setup => tools::setup()?,
         Task::Format => test::format_everything()?,
         Task::Test { only } => return test::test(&only),

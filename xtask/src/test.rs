@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 
 use crate::{
-    npm as package,
+    package,
     process::{cargo, command, npm, root, run, run_lines, www},
     serve::Server,
     site,
@@ -31,8 +31,8 @@ struct Part {
     needs_site: bool,
 }
 
-/// Parts of one lane run one after the other, the first two lanes side by side: cargo compiles for
-/// them in different folders, and much of what they do takes one core.
+/// Parts of one lane run one after the other, the first two lanes side by side: much of what they do
+/// takes one core.
 #[derive(Clone, Copy, PartialEq)]
 enum Lane {
     Native,
@@ -107,9 +107,9 @@ pub(crate) fn test(only: &[String]) -> Result<ExitCode> {
         PARTS.iter().filter(|part| named(part) || site && part.name == "build").collect();
 
     let needs: Vec<_> = parts.iter().flat_map(|part| part.needs).copied().collect();
-    if env::var_os("CI").is_some() {
-        tools::install(&needs)?;
-    } else if let Err(error) = tools::require(&needs) {
+    // Nothing is installed unasked on a developer's machine.
+    let in_ci = env::var_os("CI").is_some();
+    if let Err(error) = if in_ci { tools::install(&needs) } else { tools::require(&needs) } {
         println!("Some parts cannot run: {error:#}");
     }
 

@@ -3,12 +3,13 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use anyhow::{Context, Result, ensure};
 
 use crate::{
-    process::{npm, npm_script, root, target_dir, www},
+    process::{npm, npm_script, root, run, target_dir, www},
     site,
 };
 
@@ -38,9 +39,8 @@ pub(crate) fn tarball() -> Result<PathBuf> {
         fs::copy(root().join(text), package.join(text))?;
     }
     fs::write(package.join("package.json"), manifest())?;
-    crate::process::run(
-        npm(["pack", "--silent", "--pack-destination"]).arg(&folder).current_dir(&package),
-    )?;
+    let flags = ["pack", "--silent", "--pack-destination"];
+    run(npm(flags).arg(&folder).current_dir(&package))?;
     let tarball = folder.join(format!("{NAME}-{VERSION}.tgz"));
     ensure!(tarball.exists(), "npm made no {}", tarball.display());
     Ok(tarball)
@@ -81,7 +81,7 @@ fn copy_files(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Commands that install `tarball` in a project of its own and type-check the README's example there.
-pub(crate) fn check(tarball: &Path) -> Result<[std::process::Command; 2]> {
+pub(crate) fn check(tarball: &Path) -> Result<[Command; 2]> {
     const TSCONFIG: &str = r#"{
   "compilerOptions": {
     "allowJs": true, "checkJs": true, "noEmit": true, "strict": true,
