@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { defineConfig } from "vite";
 
 /** A formula, and what follows it without a space that a line may end at. */
-const FORMULA = /<math\b(?:(?!<\/math)[^])*<\/math\s*>(?:&nbsp;|[^\s<&])+/g;
+const FORMULA = /<math\b(?:(?!<\/math)[\s\S])*<\/math\s*>(?:&nbsp;|[^\s<&])+/g;
 
 /**
  * Puts `sections/x.html` where index.html says `<!-- include sections/x.html -->`, so that each part of the article is
@@ -22,28 +22,27 @@ const include = () => ({
 });
 
 /**
- * Leaves packages out of the bundle that Observable Plot brings along and no chart here uses: together they are an eighth
- * of the page's scripts. What they export does nothing: Plot calls some of it when it is loaded.
- * @param {...string} packages
+ * For `cargo xtask dev`: reloads the page when a section was changed or the library compiled, and lets Vite put style
+ * sheets into the page, which the policy of the finished one forbids.
  * @returns {import("vite").Plugin}
  */
-const leaveOut = (...packages) => ({
-  name: "leave-out",
-  enforce: "pre",
-  resolveId: (id) => (packages.includes(id) ? `\0${id}` : null),
-  async load(id) {
-    const name = id.slice(1);
-    if (!id.startsWith("\0") || !packages.includes(name)) return null;
-    const exported = Object.keys(await import(name)).map((item) => `absent as ${item}`);
-    return `const absent = () => {}; export { ${exported.join(", ")} };`;
+const reload = () => ({
+  name: "reload",
+  apply: "serve",
+  transformIndexHtml: (html) => html.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'"),
+  configureServer: ({ watcher, ws }) => {
+    watcher.on("change", (file) => {
+      if (/\bsections\W\w+\.html$|\bpkg\W\w+_bg\.wasm$/.test(file)) ws.send({ type: "full-reload" });
+    });
   },
 });
 
 export default defineConfig({
   // Relative addresses only, so that dist/ works under any sub-path.
   base: "./",
-  // Maps, dates, and colour schemes: the charts have none of the first two, and take their colours from the style sheet.
-  plugins: [include(), leaveOut("d3-geo", "d3-time", "d3-time-format", "d3-scale-chromatic")],
+  // What does not exist is not found, instead of being the page once more.
+  appType: "mpa",
+  plugins: [include(), reload()],
   build: {
     outDir: "../dist",
     emptyOutDir: true,

@@ -1,5 +1,13 @@
 //! What the integration tests share.
-#![allow(dead_code, unused_imports, unused_macros, reason = "each test binary uses its own part")]
+//!
+//! A test here is a function that takes an engine, and `tests_of!` lists them all. The native tests run
+//! every list, so there a test that is not listed is dead code, and does not compile.
+#![cfg_attr(not(target_arch = "wasm32"), deny(dead_code))]
+#![cfg_attr(
+    target_arch = "wasm32",
+    allow(dead_code, reason = "each test binary in a browser uses its own part")
+)]
+#![allow(unused_imports, unused_macros, reason = "native tests and tests in a browser share them")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 pub mod closed_forms;
@@ -21,22 +29,12 @@ use hidden_gaussian::rng::{Stream, fill_normals};
 /// Shapes that no tile divides.
 pub const ODD: [usize; 5] = [1, 7, 63, 65, 257];
 
-/// The GPU engine, opened once: compiling shaders is what takes the time. Where a GPU is required
-/// (as in CI) its absence fails the test.
+/// The GPU engine, opened once: compiling shaders is what takes the time. Tests that need it are
+/// ignored by a plain `cargo test`; if they are run without an adapter, they fail.
 #[cfg(not(target_arch = "wasm32"))]
-pub fn gpu() -> Option<Engine> {
-    static GPU: std::sync::OnceLock<Option<Engine>> = std::sync::OnceLock::new();
-    let open = || match pollster::block_on(Engine::gpu()) {
-        Ok(engine) => Some(engine),
-        Err(error)
-            if error.kind == hidden_gaussian::ErrorKind::NoAdapter
-                && std::env::var_os("HG_REQUIRE_GPU").is_none() =>
-        {
-            eprintln!("no GPU adapter: this test did not run ({error})");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    };
+pub fn gpu() -> Engine {
+    static GPU: std::sync::OnceLock<Engine> = std::sync::OnceLock::new();
+    let open = || pollster::block_on(Engine::gpu()).unwrap_or_else(|error| panic!("{error}"));
     GPU.get_or_init(open).clone()
 }
 
@@ -160,18 +158,28 @@ macro_rules! tests_of {
 }
 pub(crate) use tests_of;
 
-/// Native tests on one engine.
-macro_rules! native {
+/// Native tests on the CPU engine.
+macro_rules! native_cpu {
     ($engine:expr, $module:ident: $($test:ident),*) => {
         $(#[test]
         fn $test() {
-            if let Some(engine) = $engine {
-                pollster::block_on(common::$module::$test(&engine));
-            }
+            pollster::block_on(common::$module::$test(&$engine));
         })*
     };
 }
-pub(crate) use native;
+pub(crate) use native_cpu;
+
+/// Native tests on the GPU engine.
+macro_rules! native_gpu {
+    ($engine:expr, $module:ident: $($test:ident),*) => {
+        $(#[test]
+        #[ignore = "needs a GPU: cargo xtask test --only gpu"]
+        fn $test() {
+            pollster::block_on(common::$module::$test(&$engine));
+        })*
+    };
+}
+pub(crate) use native_gpu;
 
 /// Browser tests on one engine, in a module of their own.
 macro_rules! browser {

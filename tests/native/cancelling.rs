@@ -118,7 +118,7 @@ fn a_large_ensemble_stops_within_a_step() {
 #[test]
 #[ignore = "measures time: cargo xtask test --only cancel"]
 fn training_stops_on_the_gpu() {
-    let Some(engine) = common::gpu() else { return };
+    let engine = common::gpu();
     training_stops(&engine, Preset::Main, 2);
 }
 
@@ -148,7 +148,7 @@ fn looking_stops_on_the_cpu() {
 #[test]
 #[ignore = "measures time: cargo xtask test --only cancel"]
 fn looking_stops_on_the_gpu() {
-    let Some(engine) = common::gpu() else { return };
+    let engine = common::gpu();
     looking_stops(&engine, 8000);
 }
 

@@ -2,9 +2,9 @@
 
 use crate::common;
 
-use common::native;
+use common::native_cpu;
 use hidden_gaussian::compute::Engine;
 
-common::tests_of!(closed_forms, native, Some(Engine::cpu()));
-common::tests_of!(distillation, native, Some(Engine::cpu()));
-common::tests_of!(self_check, native, Some(Engine::cpu()));
+common::tests_of!(closed_forms, native_cpu, Engine::cpu());
+common::tests_of!(distillation, native_cpu, Engine::cpu());
+common::tests_of!(self_check, native_cpu, Engine::cpu());

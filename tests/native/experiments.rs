@@ -6,7 +6,7 @@ use crate::common;
 use std::time::Duration;
 
 use common::experiments::{advance, report, split, start, tiny};
-use common::native;
+use common::native_cpu;
 use hidden_gaussian::ErrorKind;
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::experiment::any::by_name;
@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-common::tests_of!(experiments, native, Some(Engine::cpu()));
+common::tests_of!(experiments, native_cpu, Engine::cpu());
 
 const NAMES: [&str; 4] = ["transition", "gaussian-bias", "emergence", "strong-generalization"];
 

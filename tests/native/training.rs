@@ -3,7 +3,7 @@
 
 use crate::common;
 
-use common::{native, random, run, stages, training};
+use common::{native_cpu, random, run, stages, training};
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::Shape;
 use hidden_gaussian::denoiser::{Denoiser, Gaussian, TrainingSets};
@@ -14,7 +14,7 @@ use hidden_gaussian::model::unet::Norm;
 use hidden_gaussian::train::{Checkpoint, Config, Plan, Session};
 use pollster::block_on;
 
-common::tests_of!(training, native, Some(Engine::cpu()));
+common::tests_of!(training, native_cpu, Engine::cpu());
 
 /// Trains as `config` says and returns what the network and `other` then make of noisy images:
 /// `denoise(images, σ)`.

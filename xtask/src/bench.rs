@@ -14,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{
     process::{cargo, command, root, run, target_dir, which},
-    serve,
+    serve::Server,
     site::{self, WASM_TARGET},
     tools::{self, Package},
 };
@@ -103,7 +103,7 @@ impl Rates {
 
 /// Ours, jax-js and TensorFlow.js in one Chromium.
 fn in_chromium() -> Result<()> {
-    tools::install(&[Package::Chromium])?;
+    tools::require(&[Package::Chromium])?;
     // Its packages bring the bundler and what drives the browser.
     site::build()?;
     run(&mut cargo(["build", "--profile", "wasm", "--example", "bench", "--target", WASM_TARGET]))?;
@@ -112,8 +112,9 @@ fn in_chromium() -> Result<()> {
     let package = target.join("bench/package");
     site::make_package(&compiled, &package.join("bench_bg.wasm"))?;
     println!();
+    let server = Server::start("/")?;
     run(command("node", [peers().join("run.mjs")])
-        .env("SITE_URL", serve::serve_in_background("/")?)
+        .env("SITE_URL", &server.url)
         .env("BENCH_PACKAGE", &package)
         .env("BENCH_SITE", target.join("bench/site"))
         .env("CHROMIUM", tools::chromium()?))

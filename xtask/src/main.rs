@@ -1,7 +1,9 @@
 //! `cargo xtask`: build, serve and test the project. `cargo xtask --help` says how.
 
 mod bench;
+mod dev;
 mod pack;
+mod package;
 mod process;
 mod screenshots;
 mod serve;
@@ -18,14 +20,20 @@ const HELP: &str = "\
 Usage: cargo xtask <COMMAND>
 
 Commands:
+  dev      Serve the page, compile the library and reload on every change
+      --port <N>       Port to listen on; the next free one if it is taken [default: 5173]
+      --open           Open the page in the browser
   serve    Build the site and serve it on this machine
       --port <N>       Port to listen on; the next free one if it is taken [default: 8080]
       --open           Open the page in the browser
       --no-build       Serve dist/ as it is
       --prefix <PATH>  Serve under this sub-path [default: /]
   build    Build the site into dist/, ready for any sub-path of any static host
+  pack     Build the library and make an npm package of it, in target/npm/
+  setup    Install what the tests need: system packages by apt, tools into the user's cache folder
   test     Run every check and test, and print a table
       --only <PART>    Run this part only; may be repeated or comma-separated
+  format   Format Rust, JavaScript, CSS and HTML
   bench    Print the rates of the engines, natively beside JAX and in Chromium beside jax-js and
            TensorFlow.js
   screenshots
@@ -37,9 +45,13 @@ Options:
 
 enum Task {
     Help,
+    Dev { port: u16, open: bool },
     Serve(serve::Options),
     Build,
+    Pack,
+    Setup,
     Test { only: Vec<String> },
+    Format,
     Bench,
     Screenshots,
 }
@@ -49,7 +61,11 @@ fn parse() -> Result<Task, lexopt::Error> {
     let mut task = match args.next()? {
         None | Some(Short('h') | Long("help")) => return Ok(Task::Help),
         Some(Value(name)) if name == "serve" => Task::Serve(serve::Options::default()),
+        Some(Value(name)) if name == "dev" => Task::Dev { port: 5173, open: false },
         Some(Value(name)) if name == "build" => Task::Build,
+        Some(Value(name)) if name == "pack" => Task::Pack,
+        Some(Value(name)) if name == "setup" => Task::Setup,
+        Some(Value(name)) if name == "format" => Task::Format,
         Some(Value(name)) if name == "test" => Task::Test { only: Vec::new() },
         Some(Value(name)) if name == "bench" => Task::Bench,
         Some(Value(name)) if name == "screenshots" => Task::Screenshots,
@@ -59,6 +75,8 @@ fn parse() -> Result<Task, lexopt::Error> {
     while let Some(arg) = args.next()? {
         match (&mut task, arg) {
             (_, Short('h') | Long("help")) => return Ok(Task::Help),
+            (Task::Dev { port, .. }, Long("port")) => *port = args.value()?.parse()?,
+            (Task::Dev { open, .. }, Long("open")) => *open = true,
             (Task::Serve(options), Long("port")) => options.port = args.value()?.parse()?,
             (Task::Serve(options), Long("open")) => options.open = true,
             (Task::Serve(options), Long("no-build")) => options.build = false,
@@ -76,7 +94,11 @@ fn run() -> Result<ExitCode> {
     match parse().map_err(|error| anyhow!("{error}; see cargo xtask --help"))? {
         Task::Help => print!("{HELP}\nParts of the test:\n{}", test::describe()),
         Task::Serve(options) => serve::serve(&options)?,
+        Task::Dev { port, open } => dev::dev(port, open)?,
         Task::Build => site::build()?.print(),
+        Task::Pack => package::pack()?,
+        Task::Setup => tools::setup()?,
+        Task::Format => test::format_everything()?,
         Task::Test { only } => return test::test(&only),
         Task::Bench => bench::bench()?,
         Task::Screenshots => screenshots::screenshots()?,

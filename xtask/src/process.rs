@@ -49,15 +49,18 @@ pub(crate) fn command<A: AsRef<OsStr>>(
     command
 }
 
-/// The cargo that runs this program.
+/// The cargo that runs this program. It compiles everything once: what it would keep for the next
+/// change costs two thirds more time.
 pub(crate) fn cargo<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
-    compiling(command(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), args))
+    let mut cargo = command(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), args);
+    cargo.env("CARGO_INCREMENTAL", "0");
+    cargo
 }
 
-/// A program that calls cargo to compile everything once. What cargo would keep for the next change
-/// costs two thirds more time.
-pub(crate) fn compiling(mut command: Command) -> Command {
-    command.env("CARGO_INCREMENTAL", "0");
+/// npm, run in `www/`.
+pub(crate) fn npm<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
+    let mut command = command(if cfg!(windows) { "npm.cmd" } else { "npm" }, args);
+    command.current_dir(www());
     command
 }
 

@@ -6,22 +6,23 @@ use anyhow::Result;
 
 use crate::{
     process::{command, root, run, target_dir},
-    serve, site,
+    serve::Server,
+    site,
     tools::{self, Package},
 };
 
 /// Builds the site and takes its pictures.
 pub(crate) fn screenshots() -> Result<()> {
-    tools::install(&[Package::Chromium, Package::Fonts])?;
+    tools::require(&[Package::Chromium, Package::Fonts])?;
     site::build()?;
     let (docs, sections) = (root().join("docs"), target_dir()?.join("screenshots"));
     for folder in [&docs, &sections] {
         fs::create_dir_all(folder)?;
     }
-    let url = serve::serve_in_background("/")?;
+    let server = Server::start("/")?;
     let mut node = command("node", ["tests/e2e/screenshots.mjs"]);
     run(node
-        .env("SITE_URL", url)
+        .env("SITE_URL", &server.url)
         .env("CHROMIUM", tools::chromium()?)
         .env("DOCS", &docs)
         .env("SECTIONS", &sections))?;

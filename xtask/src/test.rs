@@ -12,8 +12,10 @@ use std::{
 use anyhow::{Context, Result, ensure};
 
 use crate::{
-    process::{cargo, command, compiling, npm_script, root, run_lines, target_dir, www},
-    serve, site,
+    package,
+    process::{cargo, command, npm, root, run, run_lines, www},
+    serve::Server,
+    site,
     tools::{self, Package},
 };
 
@@ -22,15 +24,15 @@ struct Part {
     name: &'static str,
     about: &'static str,
     lane: Lane,
-    run: fn(&mut Row) -> Result<()>,
+    run: Run,
     /// System packages without which it cannot run.
     needs: &'static [Package],
     /// Whether it looks at the built site.
     needs_site: bool,
 }
 
-/// Parts of one lane run one after the other, the first two lanes side by side: cargo compiles for
-/// them in different folders, and much of what they do takes one core.
+/// Parts of one lane run one after the other, the first two lanes side by side: much of what they do
+/// takes one core.
 #[derive(Clone, Copy, PartialEq)]
 enum Lane {
     Native,
@@ -40,49 +42,43 @@ enum Lane {
     Last,
 }
 
-const PARTS: [Part; 11] = [
-    Part::native("format", "rustfmt has nothing to change", format),
+const PARTS: [Part; 13] = [
     Part::native("clippy", "no warning, native and wasm32, with and without training", clippy),
     Part::native("doc", "the documentation builds without a warning", doc),
     Part::native("unit", "native unit, integration and documentation tests", unit),
     Part::native("gpu", "native tests on a Vulkan adapter (tests/native/gpu/)", gpu)
         .needs(&[Package::Vulkan]),
-    Part::new("build", "the site builds, within its size budget", Lane::Page, build),
-    Part::new("js", "type check and unit tests of the page (www/test/)", Lane::Page, js)
+    Part::page("build", "the site builds, within its size budget", build),
+    Part::page("format", "rustfmt, Biome and Prettier have nothing to change", format),
+    Part::page("lint", "Biome, the spelling, and the licences of all dependencies", lint),
+    Part::page("js", "type check and unit tests of the page (www/test/)", js).needs_site(),
+    Part::page("pack", "the npm package installs, and the README's example type-checks", pack)
         .needs_site(),
-    Part::new("web", "wasm-pack's build, and wasm tests in headless Chromium", Lane::Page, web)
+    Part::page("web", "wasm tests in headless Chromium (tests/web_*.rs)", web)
         .needs(&[Package::Chromium, Package::ChromeDriver]),
-    Part::new("e2e", "the built site in Chromium (tests/e2e/)", Lane::Last, e2e)
+    Part::last("e2e", "the built site in Chromium (tests/e2e/)", e2e)
         .needs(&[Package::Chromium, Package::Fonts])
         .needs_site(),
-    Part::new(
-        "cancel",
-        "work that is cancelled stops soon (tests/native/cancelling.rs)",
-        Lane::Last,
-        cancel,
-    )
-    .needs(&[Package::Vulkan]),
-    Part::new("times", "what readers wait for in the built site (tests/e2e/)", Lane::Last, times)
+    Part::last("cancel", "cancelled work stops soon (tests/native/cancelling.rs)", cancel)
+        .needs(&[Package::Vulkan]),
+    Part::last("times", "what readers wait for in the built site (tests/e2e/)", times)
         .needs(&[Package::Chromium, Package::Fonts])
         .needs_site(),
 ];
 
+type Run = fn(&mut Row) -> Result<()>;
+
 impl Part {
-    const fn native(
-        name: &'static str,
-        about: &'static str,
-        run: fn(&mut Row) -> Result<()>,
-    ) -> Self {
-        Self::new(name, about, Lane::Native, run)
+    const fn native(name: &'static str, about: &'static str, run: Run) -> Self {
+        Self { name, about, lane: Lane::Native, run, needs: &[], needs_site: false }
     }
 
-    const fn new(
-        name: &'static str,
-        about: &'static str,
-        lane: Lane,
-        run: fn(&mut Row) -> Result<()>,
-    ) -> Self {
-        Self { name, about, lane, run, needs: &[], needs_site: false }
+    const fn page(name: &'static str, about: &'static str, run: Run) -> Self {
+        Self { lane: Lane::Page, ..Self::native(name, about, run) }
+    }
+
+    const fn last(name: &'static str, about: &'static str, run: Run) -> Self {
+        Self { lane: Lane::Last, ..Self::native(name, about, run) }
     }
 
     const fn needs(self, needs: &'static [Package]) -> Self {
@@ -93,9 +89,6 @@ impl Part {
         Self { needs_site: true, ..self }
     }
 }
-
-/// The binary of the native tests.
-const NATIVE: &str = "native";
 
 /// One line of help for each part.
 pub(crate) fn describe() -> String {
@@ -113,12 +106,11 @@ pub(crate) fn test(only: &[String]) -> Result<ExitCode> {
     let parts: Vec<_> =
         PARTS.iter().filter(|part| named(part) || site && part.name == "build").collect();
 
-    if parts.iter().any(|part| part.name == "web") {
-        tools::compile_wasm_tools_early();
-    }
     let needs: Vec<_> = parts.iter().flat_map(|part| part.needs).copied().collect();
-    if let Err(error) = tools::install(&needs) {
-        println!("{error:#}");
+    // Nothing is installed unasked on a developer's machine.
+    let in_ci = env::var_os("CI").is_some();
+    if let Err(error) = if in_ci { tools::install(&needs) } else { tools::require(&needs) } {
+        println!("Some parts cannot run: {error:#}");
     }
 
     let start = Instant::now();
@@ -144,11 +136,6 @@ pub(crate) fn test(only: &[String]) -> Result<ExitCode> {
     let mut rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
     rows.sort_by_key(|row| PARTS.iter().position(|part| part.name == row.name));
     print!("\n{}", table(&rows, start.elapsed().as_secs_f32()));
-    for row in &rows {
-        for test in &row.second_tries {
-            println!("{} took a second try: {test}", row.name);
-        }
-    }
     let total = Tally::sum(&rows);
     println!("{} passed, {} failed, {} skipped", total.passed, total.failed, total.skipped);
     Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -159,22 +146,20 @@ impl Part {
         println!("\n== {}: {}", self.name, self.about);
         let start = Instant::now();
         let mut row = Row { name: self.name, ..Row::default() };
-        let result = if no_site {
-            Err(anyhow::anyhow!("the site did not build"))
-        } else {
-            (self.run)(&mut row)
-        };
-        let problem = result.and_then(|()| {
-            let ran = row.tally.passed + row.tally.failed;
-            ensure!(ran > 0, "no test ran, which proves nothing");
-            Ok(())
-        });
-        if let Err(error) = problem {
+        if let Err(error) = self.try_run(no_site, &mut row) {
             println!("{} FAILED: {error:#}", self.name);
             row.tally.failed += 1;
         }
         row.seconds = start.elapsed().as_secs_f32();
         row
+    }
+
+    fn try_run(&self, no_site: bool, row: &mut Row) -> Result<()> {
+        ensure!(!no_site, "the site did not build");
+        tools::require(self.needs)?;
+        (self.run)(row)?;
+        ensure!(row.tally.passed + row.tally.failed > 0, "no test ran, which proves nothing");
+        Ok(())
     }
 }
 
@@ -192,8 +177,6 @@ struct Row {
     name: &'static str,
     tally: Tally,
     seconds: f32,
-    /// Tests in Chromium that were tried again (`tests/e2e/harness.mjs`), and why.
-    second_tries: Vec<String>,
 }
 
 fn table(rows: &[Row], seconds: f32) -> String {
@@ -222,7 +205,6 @@ impl Row {
         let passed = run_lines(command, |line| {
             println!("{:<6} | {line}", self.name);
             self.tally.read(line);
-            self.second_tries.extend(line.trim().strip_prefix("ℹ second try: ").map(String::from));
         })?;
         if !passed && self.tally.failed == before {
             self.tally.failed += 1;
@@ -269,12 +251,29 @@ impl Tally {
 }
 
 fn format(row: &mut Row) -> Result<()> {
-    row.check(&mut cargo(["fmt", "--all", "--check"]))
+    row.check(&mut cargo(["fmt", "--all", "--check"]))?;
+    site::npm_install()?;
+    row.check(&mut npm(["run", "--silent", "format:check"]))
+}
+
+/// Changes what [`format`] checks.
+pub(crate) fn format_everything() -> Result<()> {
+    run(&mut cargo(["fmt", "--all"]))?;
+    site::npm_install()?;
+    run(&mut npm(["run", "--silent", "format"]))
+}
+
+fn lint(row: &mut Row) -> Result<()> {
+    site::npm_install()?;
+    row.check(&mut npm(["run", "--silent", "lint"]))?;
+    row.check(&mut command(tools::typos()?, ["--color=never"]))?;
+    let deny = ["--color=never", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"];
+    row.check(&mut command(tools::cargo_deny()?, deny))
 }
 
 fn clippy(row: &mut Row) -> Result<()> {
     let deny = ["--all-targets", "--", "--deny", "warnings"];
-    row.check(cargo(["clippy", "--workspace", "--all-features"]).args(deny))?;
+    row.check(cargo(["clippy", "--workspace"]).args(deny))?;
     row.check(cargo(["clippy", "--target", site::WASM_TARGET]).args(deny))?;
     // The tests need training.
     let exact = ["clippy", "--target", site::WASM_TARGET, "--no-default-features", "--lib"];
@@ -287,28 +286,27 @@ fn doc(row: &mut Row) -> Result<()> {
 }
 
 fn unit(row: &mut Row) -> Result<()> {
-    row.tests(&mut cargo(["test", "--workspace", "--no-fail-fast", "--lib", "--bins"]))?;
-    let others = ["--skip", "gpu::", "--skip", "cancelling::"];
-    row.tests(cargo(["test", "--test", NATIVE, "--"]).args(others))?;
+    let tests = ["--lib", "--bins", "--test", "native"];
+    row.tests(cargo(["test", "--workspace", "--no-fail-fast"]).args(tests))?;
     row.tests(&mut cargo(["test", "--doc"]))
 }
 
 fn gpu(row: &mut Row) -> Result<()> {
-    native_on_gpu(row, "gpu::")
+    ignored(row, "gpu::")
 }
 
 fn cancel(row: &mut Row) -> Result<()> {
-    native_on_gpu(row, "cancelling::")
+    ignored(row, "cancelling::")
 }
 
-fn native_on_gpu(row: &mut Row, filter: &str) -> Result<()> {
-    let mut tests = cargo(["test", "--test", NATIVE, "--", filter, "--include-ignored"]);
+/// Native tests that a plain `cargo test` ignores, because they need a GPU or an idle machine.
+fn ignored(row: &mut Row, filter: &str) -> Result<()> {
+    let mut tests = cargo(["test", "--test", "native", "--", "--ignored", filter]);
     if env::var_os("XDG_RUNTIME_DIR").is_none() {
         // Else Mesa prints an error for every device.
         tests.env("XDG_RUNTIME_DIR", env::temp_dir());
     }
-    // A test that finds no adapter fails here; elsewhere it may skip itself.
-    row.tests(tests.env("HG_REQUIRE_GPU", "1"))
+    row.tests(&mut tests)
 }
 
 fn build(row: &mut Row) -> Result<()> {
@@ -321,28 +319,23 @@ fn build(row: &mut Row) -> Result<()> {
 }
 
 fn js(row: &mut Row) -> Result<()> {
-    row.check(&mut npm_script("typescript/bin/tsc", &["--project", "."]))?;
+    row.check(&mut npm(["run", "--silent", "types"]))?;
     row.tests(&mut node_tests(files(&www().join("test"), ".test.js")?, 1))
 }
 
+fn pack(row: &mut Row) -> Result<()> {
+    package::check(&package::tarball()?)?.iter_mut().try_for_each(|command| row.check(command))
+}
+
 fn web(row: &mut Row) -> Result<()> {
-    let driver = tools::chrome_driver()?;
-    let path = tools::path_with_wasm_tools()?;
-    // Cargo locks the folder that it compiles into, and the native tests compile at the same time.
-    let folder = target_dir()?.join("web");
-    let wasm_pack = |args: &[&str]| {
-        let mut wasm_pack = compiling(command("wasm-pack", args));
-        wasm_pack.env("PATH", &path).env("CARGO_TARGET_DIR", &folder);
-        wasm_pack
-    };
-    let package = ["build", "--dev", "--target", "web", "--out-dir", "target/wasm-pack"];
-    row.check(&mut wasm_pack(&package))?;
-    // One at a time: wasm-pack takes no `--no-fail-fast`.
-    for target in ["web_window", "web_worker"] {
-        let mut tests = wasm_pack(&["test", "--headless", "--chrome", "--chromedriver"]);
-        row.tests(tests.arg(&driver).arg(".").args(["--test", target]))?;
-    }
-    Ok(())
+    let tests = ["--no-fail-fast", "--test", "web_window", "--test", "web_worker"];
+    let runner = tools::wasm_bindgen()?.join("wasm-bindgen-test-runner");
+    row.tests(
+        cargo(["test", "--target", site::WASM_TARGET])
+            .args(tests)
+            .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", runner)
+            .env("CHROMEDRIVER", tools::chrome_driver()?),
+    )
 }
 
 /// The tests that may run beside others: most of them wait for the page most of the time.
@@ -364,9 +357,9 @@ fn in_chromium(row: &mut Row, alone: &str, at_once: usize) -> Result<()> {
             .retain(|spec| fs::read_to_string(spec).is_ok_and(|text| text.contains("alone: true")));
     }
     // A sub-path with nothing at the root: an absolute link on the page would fail.
-    let url = serve::serve_in_background("/any/sub-path/")?;
+    let server = Server::start("/any/sub-path/")?;
     let mut tests = node_tests(specs, at_once);
-    tests.env("SITE_URL", url).env("CHROMIUM", tools::chromium()?).env("ALONE", alone);
+    tests.env("SITE_URL", &server.url).env("CHROMIUM", tools::chromium()?).env("ALONE", alone);
     row.tests(&mut tests)
 }
 
@@ -421,14 +414,8 @@ mod tests {
                 name: "unit",
                 tally: Tally { passed: 120, failed: 0, skipped: 1 },
                 seconds: 61.25,
-                ..Row::default()
             },
-            Row {
-                name: "e2e",
-                tally: Tally { passed: 3, failed: 2, skipped: 0 },
-                seconds: 9.0,
-                ..Row::default()
-            },
+            Row { name: "e2e", tally: Tally { passed: 3, failed: 2, skipped: 0 }, seconds: 9.0 },
         ];
         let expected = "\
 part       tests  passed  failed skipped  seconds

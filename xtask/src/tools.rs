@@ -1,12 +1,18 @@
-//! What the tests need besides Rust and Node: found, or installed where that is allowed.
+//! What the tests need besides Rust and Node: packages of the system, and tools in the user's cache.
 
-use std::{env, fs, path::PathBuf, process::Command, sync::Mutex, thread, time::Instant};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    sync::Mutex,
+    thread,
+};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
-use crate::process::{cargo, command, human, root, run, target_dir, which};
+use crate::process::{cargo, command, root, run, target_dir, which};
 
-const WASM_PACK: &str = "0.15.1";
+const CARGO_DENY: &str = "0.20.2";
+const TYPOS: &str = "1.51.1";
 
 /// A package of the system, by its Debian name.
 #[derive(Clone, Copy, PartialEq)]
@@ -20,7 +26,9 @@ pub(crate) enum Package {
 }
 
 impl Package {
-    const fn name(self) -> &'static str {
+    const ALL: [Self; 4] = [Self::Chromium, Self::ChromeDriver, Self::Vulkan, Self::Fonts];
+
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Chromium => "chromium",
             Self::ChromeDriver => "chromium-driver",
@@ -29,7 +37,7 @@ impl Package {
         }
     }
 
-    fn is_here(self) -> bool {
+    fn is_installed(self) -> bool {
         let any_file =
             |folder: &str| fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some());
         match self {
@@ -40,7 +48,7 @@ impl Package {
             Self::Vulkan => {
                 ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].into_iter().any(any_file)
             }
-            // A folder of its own to each font; those above stay when the fonts go.
+            // Each font has a folder of its own; those above stay when the fonts are removed.
             Self::Fonts => {
                 ["/usr/share/fonts/truetype", "/usr/share/fonts/opentype"].into_iter().any(any_file)
             }
@@ -48,104 +56,117 @@ impl Package {
     }
 }
 
+/// The names of those of `packages` that are not installed.
+pub(crate) fn missing(packages: &[Package]) -> Vec<&'static str> {
+    let missing = packages.iter().filter(|package| !package.is_installed());
+    missing.map(|package| package.name()).collect()
+}
+
+/// Fails with what to do if one of `packages` is missing.
+pub(crate) fn require(packages: &[Package]) -> Result<()> {
+    let missing = missing(packages).join(", ");
+    ensure!(missing.is_empty(), "{missing} missing; run `cargo xtask setup`, which installs it");
+    Ok(())
+}
+
+/// Installs the system packages that are missing and the tools of the tests, and says so.
+pub(crate) fn setup() -> Result<()> {
+    install(&Package::ALL)?;
+    wasm_bindgen()?;
+    cargo_deny()?;
+    typos()?;
+    println!("Everything that `cargo xtask test` needs is installed.");
+    println!("The tools are in {}", cache_folder()?.display());
+    Ok(())
+}
+
+/// Installs those of `packages` that are missing.
+pub(crate) fn install(packages: &[Package]) -> Result<()> {
+    let missing = missing(packages);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let list = missing.join(" ");
+    if which(&["apt-get"]).is_none() {
+        bail!("install what your system calls {list}: only apt is known here");
+    }
+    let id = command("id", ["-u"]).output()?;
+    let root = id.stdout.trim_ascii() == b"0";
+    let env = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--quiet"];
+    let words = [if root { &[] } else { ["sudo"].as_slice() }, &env].concat();
+    println!("Installing {list}, by {} install", words.join(" "));
+    let apt_get = || command(words[0], &words[1..]);
+    run(apt_get().arg("update"))?;
+    run(apt_get().args(["install", "--yes", "--no-install-recommends"]).args(missing))
+}
+
 /// The browser of the tests.
 pub(crate) fn chromium() -> Result<PathBuf> {
     const MAC: &str = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome";
     let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
     let mac = || Some(PathBuf::from(MAC)).filter(|file| file.is_file());
-    which(&names).or_else(mac).context("there is no Chromium or Chrome; install one")
+    which(&names).or_else(mac).context("there is no Chromium or Chrome; run `cargo xtask setup`")
 }
 
-/// What drives the browser for wasm-pack.
+/// What drives the browser for the tests in wasm.
 pub(crate) fn chrome_driver() -> Result<PathBuf> {
-    which(&["chromedriver"]).context("there is no chromedriver; install the one of your Chromium")
+    which(&["chromedriver"]).context("there is no chromedriver; run `cargo xtask setup`")
 }
 
-/// Installs those of `packages` that are missing by apt, if this user may.
-pub(crate) fn install(packages: &[Package]) -> Result<()> {
-    let missing = packages.iter().filter(|package| !package.is_here());
-    let missing: Vec<_> = missing.map(|package| package.name()).collect();
-    if missing.is_empty() {
-        return Ok(());
+/// The folder with `wasm-bindgen` and `wasm-bindgen-test-runner`, of the version that the crate is
+/// locked to.
+pub(crate) fn wasm_bindgen() -> Result<PathBuf> {
+    let lock = fs::read_to_string(root().join("Cargo.lock"))?;
+    let (_, after) = lock
+        .split_once("name = \"wasm-bindgen\"\nversion = \"")
+        .context("Cargo.lock names no wasm-bindgen")?;
+    let version = after.split('"').next().unwrap_or_default();
+    // Without the default features the runner has no TLS, which a local driver does not need. Without
+    // `--locked`, because its lock file names versions that not every registry offers.
+    cargo_install("wasm-bindgen-cli", version, "--no-default-features")
+}
+
+/// Starts to compile what [`wasm_bindgen`] will wait for, while other work leaves a core idle.
+pub(crate) fn compile_wasm_bindgen_early() {
+    // An error comes again, and is reported, when the tool is asked for.
+    thread::spawn(wasm_bindgen);
+}
+
+/// Checks licences and sources of the dependencies.
+pub(crate) fn cargo_deny() -> Result<PathBuf> {
+    Ok(cargo_install("cargo-deny", CARGO_DENY, "--locked")?.join("cargo-deny"))
+}
+
+/// Checks spelling. It comes compiled in a Python package.
+pub(crate) fn typos() -> Result<PathBuf> {
+    let home = cache_folder()?.join(format!("typos-{TYPOS}"));
+    let program = home.join("bin/typos");
+    if !program.exists() {
+        let python = which(&["python3", "python"]).context("typos is installed by Python's pip")?;
+        println!("Installing typos {TYPOS} into {}", home.display());
+        let pip = ["-m", "pip", "install", "--quiet", "--upgrade", "--no-deps", "--target"];
+        run(command(python, pip).arg(&home).arg(format!("typos=={TYPOS}")))?;
     }
-    let list = missing.join(" ");
-    let Some(apt) = apt_get() else {
-        bail!(
-            "the tests need {list}; run `sudo apt-get install {list}` or your system's like of it"
-        );
-    };
-    println!("Installing {list} by apt");
-    run(apt().args(["update", "--quiet"]))?;
-    run(apt().args(["install", "--quiet", "--yes", "--no-install-recommends"]).args(missing))
+    Ok(program)
 }
 
-/// How this user may call apt-get without being asked for anything.
-fn apt_get() -> Option<impl Fn() -> Command> {
-    let apt = which(&["apt-get"])?;
-    let prints_zero = |output: std::process::Output| output.stdout.trim_ascii() == b"0";
-    let is_root = |mut id: Command| id.output().is_ok_and(prints_zero);
-    let sudo: &[&str] = if is_root(command("id", ["-u"])) {
-        &[]
-    } else if is_root(command("sudo", ["-n", "id", "-u"])) {
-        &["sudo", "-n"]
-    } else {
-        return None;
-    };
-    Some(move || {
-        let env = ["env", "DEBIAN_FRONTEND=noninteractive"];
-        let words = [sudo, &env].concat();
-        let mut command = command(words[0], &words[1..]);
-        command.arg(&apt);
-        command
-    })
-}
-
-/// `PATH` with wasm-pack and wasm-bindgen's test runner in front.
-pub(crate) fn path_with_wasm_tools() -> Result<std::ffi::OsString> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    Ok(env::join_paths(wasm_tools()?.into_iter().chain(env::split_paths(&path)))?)
-}
-
-/// Begins to compile what [`path_with_wasm_tools`] will wait for: other work leaves a core idle now
-/// and then.
-pub(crate) fn compile_wasm_tools_early() {
-    // What goes wrong here goes wrong again, and is told, when the tools are asked for.
-    thread::spawn(wasm_tools);
-}
-
-/// The `bin` folders of the tools, which are compiled once for a user, in the fastest way: they run
-/// for seconds only.
-fn wasm_tools() -> Result<[PathBuf; 2]> {
+/// The `bin` folder of a crate in the user's cache, compiled if it is not there yet, in the way that
+/// takes the least time: the tools run for seconds only.
+fn cargo_install(name: &str, version: &str, flag: &str) -> Result<PathBuf> {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock();
-    let bindgen = wasm_bindgen_version()?;
-    // The lock file of wasm-bindgen-cli names versions that are not to be had everywhere; that of
-    // wasm-pack does not.
-    // The runner talks to a local driver only, so it can do without TLS.
-    Ok([
-        cargo_install("wasm-pack", WASM_PACK, &["--locked"])?,
-        cargo_install("wasm-bindgen-cli", &bindgen, &["--no-default-features"])?,
-    ])
-}
-
-/// The `bin` folder of a crate in the user's cache, compiled if it is not there yet.
-fn cargo_install(name: &str, version: &str, flags: &[&str]) -> Result<PathBuf> {
     let home = cache_folder()?.join(format!("{name}-{version}"));
     // Cargo writes this file last.
-    if home.join(".crates.toml").exists() {
-        return Ok(home.join("bin"));
+    if !Path::exists(&home.join(".crates.toml")) {
+        println!("Compiling {name} {version} into {} (a minute, once)", home.display());
+        run(cargo(["install", name, "--version", version, flag, "--quiet", "--root"])
+            .arg(&home)
+            .arg("--target-dir")
+            .arg(target_dir()?.join("tools"))
+            .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
+            .env("CARGO_PROFILE_RELEASE_LTO", "off")
+            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"))?;
     }
-    println!("Compiling {name} {version} into {} (about 2 minutes, once)", home.display());
-    let start = Instant::now();
-    run(cargo(["install", name, "--version", version, "--quiet", "--root"])
-        .arg(&home)
-        .arg("--target-dir")
-        .arg(target_dir()?.join("tools"))
-        .args(flags)
-        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
-        .env("CARGO_PROFILE_RELEASE_LTO", "off")
-        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"))?;
-    println!("      done in {}", human(start.elapsed()));
     Ok(home.join("bin"))
 }
 
@@ -156,13 +177,4 @@ fn cache_folder() -> Result<PathBuf> {
         .or_else(|| Some(folder("HOME")?.join(".cache")))
         .context("neither XDG_CACHE_HOME nor HOME is set")?;
     Ok(cache.join("hidden-gaussian"))
-}
-
-/// The runner must be of the very version that the crate is locked to.
-fn wasm_bindgen_version() -> Result<String> {
-    let lock = fs::read_to_string(root().join("Cargo.lock"))?;
-    let (_, after) = lock
-        .split_once("name = \"wasm-bindgen\"\nversion = \"")
-        .context("Cargo.lock names no wasm-bindgen")?;
-    Ok(after.split('"').next().unwrap_or_default().to_owned())
 }

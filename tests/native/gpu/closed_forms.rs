@@ -2,8 +2,8 @@
 
 use crate::common;
 
-use common::native;
+use common::native_gpu;
 
-common::tests_of!(closed_forms, native, common::gpu());
-common::tests_of!(distillation, native, common::gpu());
-common::tests_of!(self_check, native, common::gpu());
+common::tests_of!(closed_forms, native_gpu, common::gpu());
+common::tests_of!(distillation, native_gpu, common::gpu());
+common::tests_of!(self_check, native_gpu, common::gpu());

@@ -2,6 +2,6 @@
 
 use crate::common;
 
-use common::native;
+use common::native_gpu;
 
-common::tests_of!(conv_stages, native, common::gpu());
+common::tests_of!(conv_stages, native_gpu, common::gpu());

@@ -1,5 +1,5 @@
-//! What needs a GPU. Without an adapter these tests pass over themselves, unless `HG_REQUIRE_GPU` is
-//! set, as it is in `cargo xtask test`.
+//! What needs a GPU. A plain `cargo test` reports these tests as ignored; `cargo xtask test` runs them,
+//! and then one that finds no adapter fails.
 
 mod closed_forms;
 mod conv;
