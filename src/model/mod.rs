@@ -23,7 +23,7 @@ use crate::kernels::matmul::{Activation, Layout, Matmul};
 use crate::kernels::noise_features::FEATURES;
 use crate::kernels::{Sigma, column_sums, noise_features, silu, silu_backward};
 use crate::rng::{Stream, fill_normals};
-use unet::Norm;
+use unet::{Head, Norm};
 
 /// Which network, and its size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,6 +47,9 @@ pub enum Architecture {
         levels: usize,
         /// What comes before an activation.
         norm: Norm,
+        /// What comes before the last convolution.
+        #[serde(default, skip_serializing_if = "Head::is_default")]
+        head: Head,
     },
 }
 
@@ -56,7 +59,8 @@ impl FromJson for Architecture {
         let width = json.get("width")?;
         if is_unet {
             let (shape, norm) = (json.get("shape")?, json.get("norm")?);
-            return Ok(Self::UNet { shape, width, levels: json.get("levels")?, norm });
+            let head = json.get::<Option<Head>>("head")?.unwrap_or_default();
+            return Ok(Self::UNet { shape, width, levels: json.get("levels")?, norm, head });
         }
         Ok(Self::Mlp { width, depth: json.get("depth")? })
     }
@@ -76,7 +80,9 @@ impl Architecture {
     pub const fn with_width(&self, width: usize) -> Self {
         match *self {
             Self::Mlp { depth, .. } => Self::Mlp { width, depth },
-            Self::UNet { shape, levels, norm, .. } => Self::UNet { shape, width, levels, norm },
+            Self::UNet { shape, levels, norm, head, .. } => {
+                Self::UNet { shape, width, levels, norm, head }
+            }
         }
     }
 
@@ -88,8 +94,8 @@ impl Architecture {
                 format!("A U-Net for images of {} numbers, and images of {dim}", shape.dim()),
                 "Give it the shape of the images",
             )),
-            Self::UNet { shape, width, levels, norm } => {
-                Ok(Arc::new(unet::UNet::new(shape, width, levels, norm)?))
+            Self::UNet { shape, width, levels, norm, head } => {
+                Ok(Arc::new(unet::UNet::new(shape, width, levels, norm, head)?))
             }
         }
     }
