@@ -172,13 +172,7 @@ impl Block {
 
 impl UNet {
     /// A network for images of `shape` with `width` channels at the finest of `levels` resolutions.
-    pub fn new(
-        shape: Shape,
-        width: usize,
-        levels: usize,
-        norm: Norm,
-        head: Head,
-    ) -> Result<Self> {
+    pub fn new(shape: Shape, width: usize, levels: usize, norm: Norm, head: Head) -> Result<Self> {
         let Shape { height, width: image_width, channels } = shape;
         if width == 0 || !(2..=8).contains(&levels) {
             return Err(Error::bad_input(
