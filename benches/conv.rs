@@ -58,7 +58,7 @@ fn multiply_adds(conv: &Conv) -> usize {
 }
 
 /// The layers of the U-Net with `c` channels, and how often each is there.
-fn layers(c: usize) -> [(Conv, usize); 9] {
+fn layers(c: usize) -> [(Conv, usize); 11] {
     let layer = |side, channels, scale| Conv { batch: BATCH, size: [side; 2], channels, scale };
     [
         (layer(16, [12, c], Scale::Same), 1),
@@ -70,6 +70,8 @@ fn layers(c: usize) -> [(Conv, usize); 9] {
         (layer(4, [4 * c, 2 * c], Scale::Double), 1),
         (layer(8, [4 * c, 2 * c], Scale::Same), 1),
         (layer(8, [2 * c, c], Scale::Double), 1),
+        (layer(16, [2 * c, c], Scale::Same), 1),
+        (layer(16, [c, 12], Scale::Same), 1),
     ]
 }
 

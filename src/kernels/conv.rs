@@ -287,7 +287,9 @@ fn cpu(call: &mut Call<'_>) {
     let batch = p.batch as usize;
     let [source_image, target_image] = p.images();
     let channels = (p.source_channels * p.target_channels) as usize;
-    let images = batch.div_ceil(call.threads(batch * links.all.len() * channels));
+    // Two pieces to a thread: one that comes late leaves the last to another.
+    let threads = call.threads(batch * links.all.len() * channels);
+    let images = batch.div_ceil(if threads > 1 { 2 * threads } else { 1 });
     let work = |piece: usize, [out]: [&mut [f32]; 1]| {
         let first = piece * images;
         let p = Params { batch: images.min(batch - first) as u32, ..p };

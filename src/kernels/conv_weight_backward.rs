@@ -271,31 +271,31 @@ impl Work<'_> {
         d_out.reserve(output_pixels * n.next_multiple_of(LANES));
         for tile in 0..m.div_ceil(TILE_ROWS) {
             let [top, bottom] = [tile, tile + 1].map(|tile| row_of(tile, m));
-            let from =
-                self.x[images.start * input_image + top..].chunks(self.p.input_stride as usize);
-            let to = x[top * input_pixels..].chunks_exact_mut(bottom - top);
-            for (to, from) in to.zip(from).take(input_pixels) {
-                to.copy_from_slice(&from[..bottom - top]);
+            let from = &self.x[images.start * input_image + top..];
+            let to = &mut x[top * input_pixels..][..(bottom - top) * input_pixels];
+            let stride = self.p.input_stride as usize;
+            match bottom - top {
+                6 => gather::<6>(from, stride, 6, to),
+                5 => gather::<5>(from, stride, 5, to),
+                4 => gather::<4>(from, stride, 4, to),
+                3 => gather::<3>(from, stride, 3, to),
+                2 => gather::<2>(from, stride, 2, to),
+                _ => gather::<1>(from, stride, 1, to),
             }
         }
-        let d_outs = &self.d_out[images.start * output_image..];
         for (first, wide) in conv::column_blocks::<LANES>(n) {
-            let from = d_outs[first..].chunks(self.p.output_stride as usize).take(output_pixels);
+            let from = &self.d_out[images.start * output_image + first..];
             let to = &mut d_out[first * output_pixels..];
+            let stride = self.p.output_stride as usize;
             if wide {
-                let cols = PAIR.min(n - first);
-                to.as_chunks_mut::<PAIR>()
-                    .0
-                    .iter_mut()
-                    .zip(from)
-                    .for_each(|(to, from)| *to = load(&from[..cols]));
+                gather::<PAIR>(from, stride, PAIR.min(n - first), &mut to[..PAIR * output_pixels]);
             } else {
-                let cols = LANES.min(n - first);
-                to.as_chunks_mut::<LANES>()
-                    .0
-                    .iter_mut()
-                    .zip(from)
-                    .for_each(|(to, from)| *to = load(&from[..cols]));
+                gather::<LANES>(
+                    from,
+                    stride,
+                    LANES.min(n - first),
+                    &mut to[..LANES * output_pixels],
+                );
             }
         }
     }
@@ -347,6 +347,14 @@ impl Work<'_> {
             2 => rows!(2),
             _ => rows!(1),
         }
+    }
+}
+
+/// Copies the first `cols` channels of as many pixels as `to` has room for; zeros follow them.
+#[inline(always)]
+fn gather<const N: usize>(from: &[f32], stride: usize, cols: usize, to: &mut [f32]) {
+    for (to, from) in to.as_chunks_mut::<N>().0.iter_mut().zip(from.chunks(stride)) {
+        *to = load(&from[..cols]);
     }
 }
 
