@@ -15,7 +15,7 @@ use crate::kernels::conv::{Channels, Conv, Scale, TAPS};
 use crate::kernels::matmul::{Layout, Matmul};
 use crate::kernels::{Sigma, philox_words};
 use crate::model::Architecture;
-use crate::model::unet::Norm;
+use crate::model::unet::{Head, Norm};
 use crate::rng::{KNOWN_ANSWERS, Stream, fill_normals, philox};
 use crate::sampler::{Method, Sampler, NoiseSchedule};
 use crate::train::{Config, Session};
@@ -105,6 +105,7 @@ const UNET: Architecture = Architecture::UNet {
     width: 4,
     levels: 2,
     norm: Norm::None,
+    head: Head::Linear,
 };
 
 /// A check of one routine. Nothing here is async, which keeps the page's library small.

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use hidden_gaussian::compute::{Engine, Loaded, Routine};
-use hidden_gaussian::data::Dataset;
 use hidden_gaussian::data::faces::faces;
+use hidden_gaussian::data::{Dataset, Shape};
 use hidden_gaussian::denoiser::{Denoiser, Empirical, TrainingSets};
 use hidden_gaussian::kernels::Sigma;
 use hidden_gaussian::kernels::matmul::{Layout, Matmul};
+use hidden_gaussian::model::Architecture;
+use hidden_gaussian::model::unet::{Head, Norm};
+use hidden_gaussian::rng::{Stream, fill_normals};
 use hidden_gaussian::train::{Config, Session};
 use hidden_gaussian::{Error, Result};
 use web_time::Instant;
@@ -26,16 +29,41 @@ pub fn images(size: usize) -> Result<Dataset> {
 /// An ensemble of the preset called `name`, ready to step.
 pub async fn training(engine: &Engine, name: &str, members: usize) -> Result<Session> {
     let seeds = (1..=members as u64).collect();
-    let images = images(if name == "faithful" { 16 } else { 12 })?;
-    let config = match name {
-        "quick" => Config::quick(seeds),
-        "main" => Config::main(seeds),
-        "faithful" => Config::faithful(images.shape(), seeds),
+    let [small, large, colour] = [(12, 1), (16, 1), (32, 3)].map(|(side, channels)| Shape {
+        height: side,
+        width: side,
+        channels,
+    });
+    let (shape, config) = match name {
+        "quick" => (small, Config::quick(seeds)),
+        "main" => (small, Config::main(seeds)),
+        "faithful" => (large, Config::faithful(large, seeds)),
+        "cifar-quick" => (colour, in_colour(colour, 16, seeds)),
+        "cifar" => (colour, in_colour(colour, 32, seeds)),
         other => return Err(Error::bad_input(format!("There is no preset {other}"), "")),
     };
     let ranges = vec![0..IMAGES as usize; members];
-    let sets = TrainingSets::new(images.images(), images.shape().dim(), ranges)?;
+    let pixels = match shape.channels {
+        1 => images(shape.height)?.images().to_vec(),
+        _ => noise(IMAGES as usize * shape.dim()),
+    };
+    let sets = TrainingSets::new(pixels, shape.dim(), ranges)?;
     Session::new(engine, Config { steps: ENDLESS, ..config }, &sets).await
+}
+
+/// The U-Net at three resolutions, for images in colour.
+fn in_colour(shape: Shape, width: usize, seeds: Vec<u64>) -> Config {
+    let (levels, norm, head) = (3, Norm::None, Head::Silu);
+    let architecture = Architecture::UNet { shape, width, levels, norm, head };
+    Config { architecture, clip: Some(1.0), ..Config::faithful(shape, seeds) }
+}
+
+/// As many numbers as asked for, of the size of pixels.
+pub fn noise(len: usize) -> Vec<f32> {
+    let mut noise = vec![0.0; len];
+    fill_normals(1, Stream::Weights, 0, &mut noise);
+    noise.iter_mut().for_each(|value| *value *= 0.5);
+    noise
 }
 
 /// The matrix multiply that a tile of D_M does, and a large one.

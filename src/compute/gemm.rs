@@ -1,6 +1,6 @@
 //! The CPU's matrix multiply: `C = A·B` or `C += A·B`, `C` row-major.
 //!
-//! Both operands are copied to panels that the register tile reads from front to back: four rows of
+//! Both operands are copied to panels that the register tile reads from front to back: a few rows of
 //! `A` or two vectors' worth of columns of `B`, depth by depth. An element of `C` is summed in the
 //! same order wherever it lies in a tile and whoever computes it, so its bits depend on its row and
 //! column alone.
@@ -11,15 +11,18 @@ use std::ops::Range;
 use super::memory::Memory;
 use super::simd::{self, Vectorized, load, mul_add, store};
 
-/// Rows of a register tile; its columns are two vectors. Eight sums keep both multipliers of a
-/// current processor busy and leave WebAssembly's 16 registers room for the operands.
+/// Rows of a register tile in WebAssembly; its columns are two vectors. Eight sums keep both multipliers
+/// of a current processor busy and leave 16 registers room for the operands.
 const ROWS: usize = 4;
+
+/// The same where vectors are wider, and loads may be part of a multiplication.
+const MORE_ROWS: usize = 6;
 
 /// Depth of a panel: a panel of `B` then takes at most 16 KiB, half of a first-level cache.
 const DEPTH: usize = 256;
 
-/// Rows of `A` that are packed at a time: 256 KiB, half of a second-level cache.
-const BLOCK: usize = 256;
+/// Rows of `A` that are packed at a time: 240 KiB, half of a second-level cache; whole register tiles.
+const BLOCK: usize = 240;
 
 /// Columns of `B` that are packed at a time: whole cache lines, and few enough for the panels to
 /// stay in the cache.
@@ -52,9 +55,14 @@ impl<'a> Operand<'a> {
         Self { data, stride: count, deep: false }
     }
 
+    /// Element `p` of row (or column) `i` lies at `i · stride + p`.
+    pub(crate) const fn strided(data: &'a [f32], stride: usize) -> Self {
+        Self { data, stride, deep: true }
+    }
+
     /// Copies `rows` to panels of `R` each, one after the other; zeros fill up the last one.
     #[inline(always)]
-    fn pack<const R: usize>(
+    pub(crate) fn pack<const R: usize>(
         self,
         rows: Range<usize>,
         depth: Range<usize>,
@@ -87,7 +95,8 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// Four by four: such a transposition is a few shuffles of registers.
+    /// Four by four: such a transposition is a few shuffles of registers. Deep ones go in blocks, as
+    /// there are only so many zeros.
     #[inline(always)]
     fn pack_deep<const R: usize>(
         self,
@@ -95,7 +104,20 @@ impl<'a> Operand<'a> {
         depth: Range<usize>,
         panel: &mut [[f32; R]],
     ) {
+        for (depth, panel) in blocks(depth, DEPTH).zip(panel.chunks_mut(DEPTH)) {
+            self.pack_block(rows.clone(), depth, panel);
+        }
+    }
+
+    #[inline(always)]
+    fn pack_block<const R: usize>(
+        self,
+        rows: Range<usize>,
+        depth: Range<usize>,
+        panel: &mut [[f32; R]],
+    ) {
         for first in (0..R).step_by(4) {
+            let count = (R - first).min(4);
             let row = |i: usize| match first + i < rows.len() {
                 true => &self.data[(rows.start + first + i) * self.stride..][depth.clone()],
                 false => &ZEROS[..depth.len()],
@@ -105,13 +127,13 @@ impl<'a> Operand<'a> {
             for (b, block) in blocks.iter_mut().enumerate() {
                 let square = from.map(|(chunks, _)| chunks[b]);
                 for (p, packed) in block.iter_mut().enumerate() {
-                    for (i, row) in square.iter().enumerate() {
+                    for (i, row) in square.iter().enumerate().take(count) {
                         packed[first + i] = row[p];
                     }
                 }
             }
             for (p, packed) in rest.iter_mut().enumerate() {
-                for (i, (_, row)) in from.iter().enumerate() {
+                for (i, (_, row)) in from.iter().enumerate().take(count) {
                     packed[first + i] = row[p];
                 }
             }
@@ -147,15 +169,24 @@ struct Gemm<'a> {
 impl Vectorized for Gemm<'_> {
     #[inline(always)]
     fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(self) {
+        if LANES == 4 {
+            self.multiply::<ROWS, PAIR, FMA>();
+        } else {
+            self.multiply::<MORE_ROWS, PAIR, FMA>();
+        }
+    }
+}
+
+impl Gemm<'_> {
+    #[inline(always)]
+    fn multiply<const ROWS: usize, const PAIR: usize, const FMA: bool>(self) {
         let Self { rows, n, k, a, b, accumulate, c, panels } = self;
         let deepest = k.min(DEPTH);
         // Those of `B` begin at a cache line, too.
         let room_for_a =
             (rows.len().min(BLOCK).next_multiple_of(ROWS) * deepest).next_multiple_of(16);
         let room = room_for_a + n.min(COLUMNS).next_multiple_of(PAIR) * deepest;
-        if panels.len() < room {
-            *panels = Memory::zeros(room);
-        }
+        panels.reserve(room);
         let (a_panels, b_panels) = panels.split_at_mut(room_for_a);
         let (a_panels, _) = a_panels.as_chunks_mut::<ROWS>();
         let (b_panels, _) = b_panels.as_chunks_mut::<PAIR>();
@@ -170,7 +201,7 @@ impl Vectorized for Gemm<'_> {
                     for (columns, b_panel) in blocks(columns, PAIR).zip(b_panels) {
                         let a_panels = a_panels.chunks_exact(depth.len());
                         for (tile, a_panel) in blocks(block.clone(), ROWS).zip(a_panels) {
-                            let sums = multiply::<PAIR, FMA>(a_panel, b_panel);
+                            let sums = multiply::<ROWS, PAIR, FMA>(a_panel, b_panel);
                             let c = &mut c[(tile.start - block.start) * n + columns.start..];
                             for (i, sums) in sums.iter().enumerate().take(tile.len()) {
                                 let row = &mut c[i * n..][..columns.len()];
@@ -193,22 +224,22 @@ impl Vectorized for Gemm<'_> {
 
 /// `range` in pieces of `len`; the last may be shorter.
 #[inline(always)]
-fn blocks(range: Range<usize>, len: usize) -> impl Iterator<Item = Range<usize>> {
+pub(crate) fn blocks(range: Range<usize>, len: usize) -> impl Iterator<Item = Range<usize>> {
     let end = range.end;
     range.step_by(len).map(move |start| start..end.min(start + len))
 }
 
 /// One register tile: the product of a panel of `A` and a panel of `B`.
 #[inline(always)]
-fn multiply<const COLS: usize, const FMA: bool>(
+fn multiply<const ROWS: usize, const COLS: usize, const FMA: bool>(
     a: &[[f32; ROWS]],
     b: &[[f32; COLS]],
 ) -> [[f32; COLS]; ROWS] {
     let mut sums = [[0.0; COLS]; ROWS];
     for (a, b) in a.iter().zip(b) {
-        for (sums, &a) in sums.iter_mut().zip(a) {
-            for (sum, &b) in sums.iter_mut().zip(b) {
-                *sum = mul_add::<FMA>(a, b, *sum);
+        for i in 0..ROWS {
+            for j in 0..COLS {
+                sums[i][j] = mul_add::<FMA>(a[i], b[j], sums[i][j]);
             }
         }
     }

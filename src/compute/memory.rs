@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 
 /// Numbers, from the beginning of a cache line on.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     lines: Vec<Line>,
     len: usize,
 }
@@ -19,8 +19,15 @@ struct Line([f32; 16]);
 impl Memory {
     pub(super) const EMPTY: Self = Self { lines: Vec::new(), len: 0 };
 
-    pub(super) fn zeros(len: usize) -> Self {
+    pub(crate) fn zeros(len: usize) -> Self {
         Self { lines: bytemuck::zeroed_vec(len.div_ceil(16)), len }
+    }
+
+    /// Makes room for `len` numbers, whatever they are.
+    pub(crate) fn reserve(&mut self, len: usize) {
+        if self.len < len {
+            *self = Self::zeros(len);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ mod cpu;
 mod faults;
 pub(crate) mod gemm;
 mod gpu;
-mod memory;
+pub(crate) mod memory;
 mod program;
 mod readback;
 pub(crate) mod simd;

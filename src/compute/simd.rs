@@ -1,4 +1,4 @@
-//! Loops compiled twice: for any processor, and for AVX2 with FMA where the processor has them.
+//! Loops compiled three times: for any processor, for AVX2 with FMA, and for AVX-512.
 //!
 //! The crate is built for the oldest x86-64, so a plain loop gets 128-bit vectors and no fused
 //! multiply-add. WebAssembly has 128-bit vectors alone.
@@ -13,6 +13,20 @@ pub(crate) trait Vectorized {
 
 /// Does `work` with the widest vectors of this processor.
 pub(crate) fn run(work: impl Vectorized) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+    {
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+        fn widest(work: impl Vectorized) {
+            work.run::<16, 32, true>();
+        }
+        #[expect(unsafe_code, reason = "only a check at run time tells what the processor has")]
+        // SAFETY: the processor has these features, as just detected; AVX-512 includes the others.
+        return unsafe { widest(work) };
+    }
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
         #[target_feature(enable = "avx2,fma")]

@@ -1,10 +1,10 @@
 //! 3×3 convolution with a border of zeros, and its gradient with respect to the input.
 //!
 //! Pixels are rows and channels are columns, so that the convolution is a sum of nine matrix
-//! multiplies, one for each tap, whose rows are looked up where they are: nothing is copied.
-//! The rows of a register tile are the *same pixel of several images*. All of them meet the border
-//! at the same taps, so these taps are skipped and not multiplied by zeros: a sixth of the work on
-//! 8×8 pixels, a third on 4×4.
+//! multiplies, one for each tap. The rows of a register tile are the *same pixel of several images*.
+//! All of them meet the border at the same taps, so these taps are skipped and not multiplied by zeros:
+//! a sixth of the work on 8×8 pixels, a third on 4×4. The CPU lays the images of a tile side by side,
+//! `[pixel][channel][image]`, once for all taps: then every tap reads its operands from front to back.
 //!
 //! One relation joins input pixel `i` and output pixel `o` along each axis: tap `k` of output `o`
 //! falls on `q = down · o + k - 1` of the input enlarged `up` times, which is input pixel `q / up`.
@@ -12,9 +12,12 @@
 //! ([`conv_weight_backward`](super::conv_weight_backward)).
 
 use std::cell::Cell;
+use std::mem::take;
 
 use super::matmul::Tile;
 use super::{Call, VALUE, VIEWS, aligned, params, side_by_side, wgsl};
+use crate::compute::gemm::Operand;
+use crate::compute::memory::Memory;
 use crate::compute::simd::{self, Vectorized, load, mul_add, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -277,23 +280,27 @@ fn cpu(call: &mut Call<'_>) {
     let p: Params = call.params();
     let (source, parameters, addend) = (call.read(0), call.read(1), call.read(2));
     let out = call.write(3);
-    let mut links = LINKS.take();
+    let mut scratch = SCRATCH.take();
+    let Scratch { links, weights, .. } = &mut scratch;
     links.find(&p);
+    simd::run(PackWeights { p, parameters, packed: weights });
     let batch = p.batch as usize;
     let [source_image, target_image] = p.images();
     let channels = (p.source_channels * p.target_channels) as usize;
-    let images = batch.div_ceil(call.threads(batch * links.all.len() * channels));
+    // Two pieces to a thread: one that comes late leaves the last to another.
+    let threads = call.threads(batch * links.all.len() * channels);
+    let images = batch.div_ceil(if threads > 1 { 2 * threads } else { 1 });
     let work = |piece: usize, [out]: [&mut [f32]; 1]| {
         let first = piece * images;
         let p = Params { batch: images.min(batch - first) as u32, ..p };
         let source = &source[first * source_image..];
         let addend = &addend[first * p.has_add as usize * p.add_image()..];
         let mut panel = PANEL.take();
-        simd::run(Work { p, source, parameters, addend, out, links: &links, panel: &mut panel });
+        simd::run(Work { p, source, parameters, weights, addend, out, links, panel: &mut panel });
         PANEL.set(panel);
     };
     side_by_side(batch.div_ceil(images), [(out, images * target_image)], &work);
-    LINKS.set(links);
+    SCRATCH.set(scratch);
 }
 
 impl Params {
@@ -321,17 +328,25 @@ pub(super) fn input(o: usize, k: usize, [up, down]: [u32; 2], len: usize) -> Opt
 /// Which taps meet which pixels.
 #[derive(Default)]
 struct Links {
-    /// `(tap, element of the source image)`, for each target pixel in turn.
+    /// `(tap, pixel of the source image)`, for each target pixel in turn.
     all: Vec<(usize, usize)>,
     /// Where the links of each target pixel end.
     ends: Vec<usize>,
 }
 
+/// What a call prepares before its loops.
+#[derive(Default)]
+struct Scratch {
+    links: Links,
+    /// See [`PackWeights`].
+    weights: Memory,
+}
+
 thread_local! {
-    // What a call prepares before its loops, kept from call to call so that running allocates nothing.
-    static LINKS: Cell<Links> = Cell::default();
-    /// The weights of some target channels, `[tap][source channel]`.
-    static PANEL: Cell<Vec<f32>> = Cell::default();
+    // Kept from call to call, so that running allocates nothing.
+    static SCRATCH: Cell<Scratch> = Cell::default();
+    /// A few images, `[pixel][channel][image]`.
+    static PANEL: Cell<Memory> = Cell::default();
 }
 
 impl Links {
@@ -344,10 +359,11 @@ impl Links {
                 let rows = axis(p.adjoint == 1, y, scale, p.source_height as usize);
                 for (ky, row) in rows {
                     let columns = axis(p.adjoint == 1, x, scale, p.source_width as usize);
-                    self.all.extend(columns.map(|(kx, column)| {
-                        let pixel = row * p.source_width as usize + column;
-                        (3 * ky + kx, pixel * p.source_stride as usize)
-                    }));
+                    self.all.extend(
+                        columns.map(|(kx, column)| {
+                            (3 * ky + kx, row * p.source_width as usize + column)
+                        }),
+                    );
                 }
                 self.ends.push(self.all.len());
             }
@@ -372,104 +388,150 @@ fn axis(
     forward.filter(move |_| !adjoint).chain(back.filter(move |_| adjoint))
 }
 
-struct Work<'a> {
-    p: Params,
-    source: &'a [f32],
-    parameters: &'a [f32],
-    addend: &'a [f32],
-    out: &'a mut [f32],
-    links: &'a Links,
-    panel: &'a mut Vec<f32>,
+/// Blocks of target channels, as wide as two vectors, or as one where that is enough: the first
+/// channel of each, and whether it is a wide one.
+#[inline(always)]
+pub(super) fn column_blocks<const LANES: usize>(
+    channels: usize,
+) -> impl Iterator<Item = (usize, bool)> {
+    (0..channels).step_by(2 * LANES).map(move |first| (first, channels - first > LANES))
 }
 
-impl Vectorized for Work<'_> {
+/// Copies the weights to panels, one for each block of target channels: `[tap][source channel]`, then
+/// the channels of the block.
+struct PackWeights<'a> {
+    p: Params,
+    parameters: &'a [f32],
+    packed: &'a mut Memory,
+}
+
+impl Vectorized for PackWeights<'_> {
     #[inline(always)]
-    fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(mut self) {
-        let channels = self.p.target_channels as usize;
-        let mut first = 0;
-        while first < channels {
-            if channels - first > LANES {
-                self.columns::<PAIR, FMA>(first);
-                first += PAIR;
+    fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(self) {
+        let (k, n) = (self.p.source_channels as usize, self.p.target_channels as usize);
+        self.packed.reserve(TAPS * k * n.next_multiple_of(LANES));
+        for (first, wide) in column_blocks::<LANES>(n) {
+            let panel = &mut self.packed[TAPS * k * first..];
+            if wide {
+                pack_weights::<PAIR>(&self.p, self.parameters, first, panel);
             } else {
-                self.columns::<LANES, FMA>(first);
-                first += LANES;
+                pack_weights::<LANES>(&self.p, self.parameters, first, panel);
             }
         }
     }
 }
 
+#[inline(always)]
+fn pack_weights<const N: usize>(p: &Params, parameters: &[f32], first: usize, panel: &mut [f32]) {
+    let (k, n) = (p.source_channels as usize, p.target_channels as usize);
+    let (panel, _) = panel.as_chunks_mut::<N>();
+    for (weights, panel) in parameters.chunks_exact(k * n).zip(panel.chunks_exact_mut(k)).take(TAPS)
+    {
+        let weights = match p.adjoint {
+            0 => Operand::flat(weights, n),
+            _ => Operand::deep(weights, k),
+        };
+        weights.pack(first..n.min(first + N), 0..k, panel);
+    }
+}
+
+struct Work<'a> {
+    p: Params,
+    source: &'a [f32],
+    parameters: &'a [f32],
+    weights: &'a [f32],
+    addend: &'a [f32],
+    out: &'a mut [f32],
+    links: &'a Links,
+    panel: &'a mut Memory,
+}
+
 /// Most images in a register tile: with two vectors of channels each, twelve sums.
 const TILE_ROWS: usize = 6;
 
-impl Work<'_> {
-    /// Target channels `first .. first + N`.
+impl Vectorized for Work<'_> {
     #[inline(always)]
-    #[expect(clippy::needless_range_loop, reason = "indices name lanes, as in the shader")]
-    fn columns<const N: usize, const FMA: bool>(&mut self, first: usize) {
-        let p = &self.p;
-        let (k, n) = (p.source_channels as usize, p.target_channels as usize);
-        let cols = N.min(n - first);
-        let panel = &mut *self.panel;
-        panel.clear();
-        panel.resize(TAPS * k * N, 0.0);
-        let (panel, _) = panel.as_chunks_mut::<N>();
-        let mut bias = [0.0; N];
-        if p.adjoint == 1 {
-            for (tap, panel) in panel.chunks_exact_mut(k).enumerate() {
-                for j in 0..cols {
-                    let weights = &self.parameters[(tap * n + first + j) * k..][..k];
-                    for c in 0..k {
-                        panel[c][j] = weights[c];
-                    }
-                }
-            }
-        } else {
-            for (row, weights) in panel.iter_mut().zip(self.parameters.chunks_exact(n)) {
-                row[..cols].copy_from_slice(&weights[first..first + cols]);
-            }
-            bias = load(&self.parameters[p.bias as usize + first..][..cols]);
-        }
-        let [image, _] = p.images();
-        let pixels = (p.target_height * p.target_width) as usize;
-        let add_stride = p.add_stride as usize;
-        let batch = p.batch as usize;
+    fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(mut self) {
+        let batch = self.p.batch as usize;
         let tiles = batch.div_ceil(TILE_ROWS);
         for tile in 0..tiles {
             // Tiles of almost equal heights: a short last one would leave the multipliers idle.
             let [begin, end] = [tile * batch / tiles, (tile + 1) * batch / tiles];
-            let source = &self.source[begin * image..];
-            let mut link = 0;
-            for (pixel, &last) in self.links.ends.iter().enumerate() {
-                let links = &self.links.all[link..last];
-                link = last;
-                macro_rules! rows {
-                    ($rows:literal) => {{
-                        let mut sums = [bias; $rows];
-                        if p.has_add == 1 {
-                            for (i, sums) in sums.iter_mut().enumerate() {
-                                let at = ((begin + i) * pixels + pixel) * add_stride + first;
-                                let add: [f32; N] = load(&self.addend[at..][..cols]);
-                                for j in 0..N {
-                                    sums[j] += add[j];
-                                }
-                            }
-                        }
-                        multiply::<$rows, N, FMA>(&mut sums, links, source, image, panel, k);
-                        for (i, sums) in sums.iter().enumerate() {
-                            let at = ((begin + i) * pixels + pixel) * p.target_stride as usize;
-                            store(&mut self.out[at + first..][..cols], sums);
-                        }
-                    }};
+            match end - begin {
+                6 => self.images::<6, LANES, PAIR, FMA>(begin),
+                5 => self.images::<5, LANES, PAIR, FMA>(begin),
+                4 => self.images::<4, LANES, PAIR, FMA>(begin),
+                3 => self.images::<3, LANES, PAIR, FMA>(begin),
+                2 => self.images::<2, LANES, PAIR, FMA>(begin),
+                _ => self.images::<1, LANES, PAIR, FMA>(begin),
+            }
+        }
+    }
+}
+
+impl Work<'_> {
+    /// Images `begin .. begin + R`.
+    #[inline(always)]
+    fn images<const R: usize, const LANES: usize, const PAIR: usize, const FMA: bool>(
+        &mut self,
+        begin: usize,
+    ) {
+        let p = &self.p;
+        let (k, stride) = (p.source_channels as usize, p.source_stride as usize);
+        let pixels = (p.source_height * p.source_width) as usize;
+        let [image, _] = p.images();
+        let mut panel = take(self.panel);
+        panel.reserve(pixels * k * R);
+        let (packed, _) = panel.as_chunks_mut::<R>();
+        for (pixel, packed) in packed.chunks_exact_mut(k).enumerate().take(pixels) {
+            let rows = Operand::strided(&self.source[begin * image + pixel * stride..], image);
+            rows.pack(0..R, 0..k, packed);
+        }
+        for (first, wide) in column_blocks::<LANES>(p.target_channels as usize) {
+            if wide {
+                self.columns::<R, PAIR, FMA>(begin, first, packed);
+            } else {
+                self.columns::<R, LANES, FMA>(begin, first, packed);
+            }
+        }
+        *self.panel = panel;
+    }
+
+    /// Target channels `first .. first + N` of them.
+    #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "indices name lanes, as in the shader")]
+    fn columns<const R: usize, const N: usize, const FMA: bool>(
+        &mut self,
+        begin: usize,
+        first: usize,
+        images: &[[f32; R]],
+    ) {
+        let p = &self.p;
+        let (k, n) = (p.source_channels as usize, p.target_channels as usize);
+        let cols = N.min(n - first);
+        let (weights, _) = self.weights[TAPS * k * first..].as_chunks::<N>();
+        let mut bias = [0.0; N];
+        if p.adjoint == 0 {
+            bias = load(&self.parameters[p.bias as usize + first..][..cols]);
+        }
+        let pixels = (p.target_height * p.target_width) as usize;
+        let mut link = 0;
+        for (pixel, &last) in self.links.ends.iter().enumerate() {
+            let mut sums = [bias; R];
+            if p.has_add == 1 {
+                for (i, sums) in sums.iter_mut().enumerate() {
+                    let at = ((begin + i) * pixels + pixel) * p.add_stride as usize + first;
+                    let add: [f32; N] = load(&self.addend[at..][..cols]);
+                    for j in 0..N {
+                        sums[j] += add[j];
+                    }
                 }
-                match end - begin {
-                    6 => rows!(6),
-                    5 => rows!(5),
-                    4 => rows!(4),
-                    3 => rows!(3),
-                    2 => rows!(2),
-                    _ => rows!(1),
-                }
+            }
+            multiply::<R, N, FMA>(&mut sums, &self.links.all[link..last], images, weights, k);
+            link = last;
+            for (i, sums) in sums.iter().enumerate() {
+                let at = ((begin + i) * pixels + pixel) * p.target_stride as usize;
+                store(&mut self.out[at + first..][..cols], sums);
             }
         }
     }
@@ -480,24 +542,17 @@ impl Work<'_> {
 fn multiply<const R: usize, const N: usize, const FMA: bool>(
     sums: &mut [[f32; N]; R],
     links: &[(usize, usize)],
-    source: &[f32],
-    image: usize,
-    panel: &[[f32; N]],
+    images: &[[f32; R]],
+    weights: &[[f32; N]],
     k: usize,
 ) {
     // A copy that is not behind a reference stays in registers.
     let mut local = *sums;
     for &(tap, pixel) in links {
-        let weights = &panel[tap * k..][..k];
-        let mut rows = [&source[..0]; R];
-        for i in 0..R {
-            rows[i] = &source[i * image + pixel..][..k];
-        }
-        for c in 0..k {
+        for (values, weights) in images[pixel * k..][..k].iter().zip(&weights[tap * k..][..k]) {
             for i in 0..R {
-                let value = rows[i][c];
                 for j in 0..N {
-                    local[i][j] = mul_add::<FMA>(value, weights[c][j], local[i][j]);
+                    local[i][j] = mul_add::<FMA>(values[i], weights[j], local[i][j]);
                 }
             }
         }

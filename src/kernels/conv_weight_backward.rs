@@ -6,9 +6,12 @@
 //! to keep the engine busy.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use super::conv::{self, Channels, Conv, TAPS};
-use super::{Call, THREADS, VALUE, VIEWS, aligned, column_sums, params, side_by_side, wgsl};
+use super::{Call, THREADS, VALUE, VIEWS, aligned, column_sums, cut_and_work, params, wgsl};
+use crate::compute::gemm::blocks;
+use crate::compute::memory::Memory;
 use crate::compute::simd::{self, Vectorized, load, mul_add, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -110,12 +113,13 @@ fn cpu(call: &mut Call<'_>) {
     let p: Params = call.params();
     let (x, d_out) = (call.read(0), call.read(1));
     let out = call.write(2);
-    let mut scratch = SCRATCH.take();
-    scratch.find_pairs(&p);
+    let mut pairs = PAIRS.take();
+    pairs.find(&p);
     let (m, n) = (p.input_channels as usize, p.output_channels as usize);
-    let input_image = (p.input_height * p.input_width * p.input_stride) as usize;
-    let output_image = (p.output_height * p.output_width * p.output_stride) as usize;
+    let [input_image, output_image] = p.images();
     let (span, batch) = (p.span as usize, p.batch as usize);
+    let tiles = m.div_ceil(TILE_ROWS);
+    let units = TAPS * tiles;
     for (part, out) in out.chunks_exact_mut(p.bias as usize + n).enumerate() {
         let begin = part * span;
         let images = span.min(batch - begin);
@@ -128,40 +132,68 @@ fn cpu(call: &mut Call<'_>) {
         for row in d_out.chunks(p.output_stride as usize).take(pixels) {
             bias.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
         }
-        // A row is an input channel at a tap.
-        let rows = (TAPS * m).div_ceil(call.threads(images * scratch.pairs.len() * m * n));
-        let work = |piece: usize, [out]: [&mut [f32]; 1]| {
-            let first_row = piece * rows;
-            simd::run(Work { p, x, d_out, images, first_row, out, scratch: &scratch });
+        let pieces = call.threads(images * pairs.all.len() * m * n).min(units);
+        let first_unit = |piece: usize| piece * units / pieces;
+        let begin = |piece: usize| {
+            let unit = first_unit(piece);
+            [(unit / tiles * m + row_of(unit % tiles, m)) * n]
         };
-        side_by_side((TAPS * m).div_ceil(rows), [(weights, rows * n)], &work);
+        let work = |piece: usize, [out]: [&mut [f32]; 1]| {
+            let units = first_unit(piece)..first_unit(piece + 1);
+            let mut panels = PANELS.take();
+            let pairs = &pairs;
+            simd::run(Work { p, x, d_out, images, units, out, pairs, panels: &mut panels });
+            PANELS.set(panels);
+        };
+        cut_and_work(0..pieces, [weights], &begin, &work);
     }
-    SCRATCH.set(scratch);
+    PAIRS.set(pairs);
 }
 
-/// What a call prepares before its loops, kept from call to call so that running allocates nothing.
+impl Params {
+    /// Elements from one image to the next, of the input and of the output.
+    const fn images(&self) -> [usize; 2] {
+        [
+            (self.input_height * self.input_width * self.input_stride) as usize,
+            (self.output_height * self.output_width * self.output_stride) as usize,
+        ]
+    }
+
+    /// Pixels of an image, of the input and of the output.
+    const fn pixels(&self) -> [usize; 2] {
+        [
+            (self.input_height * self.input_width) as usize,
+            (self.output_height * self.output_width) as usize,
+        ]
+    }
+}
+
+/// Pixels of the input image and of the output image that meet at a tap.
 #[derive(Default)]
-struct Scratch {
-    /// Elements of the input image and of the output image that meet, for each tap in turn.
-    pairs: Vec<(usize, usize)>,
+struct Pairs {
+    /// For each tap in turn.
+    all: Vec<(usize, usize)>,
     /// Where the pairs of each tap end.
     ends: Vec<usize>,
 }
 
 thread_local! {
-    static SCRATCH: Cell<Scratch> = Cell::default();
+    // What a call prepares before its loops, kept from call to call so that running allocates nothing.
+    static PAIRS: Cell<Pairs> = Cell::default();
+    /// Some images of the input and of the gradient, see [`Work`].
+    static PANELS: Cell<[Memory; 2]> = Cell::default();
 }
 
-impl Scratch {
-    fn pairs_of(&self, tap: usize) -> &[(usize, usize)] {
+impl Pairs {
+    fn of(&self, tap: usize) -> &[(usize, usize)] {
         let begin = tap.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.pairs[begin..self.ends[tap]]
+        &self.all[begin..self.ends[tap]]
     }
 
-    fn find_pairs(&mut self, p: &Params) {
-        let (width, stride) = (p.input_width as usize, p.input_stride as usize);
+    fn find(&mut self, p: &Params) {
+        let width = p.input_width as usize;
         let scale = [p.up, p.down];
-        self.pairs.clear();
+        self.all.clear();
         self.ends.clear();
         for tap in 0..TAPS {
             for y in 0..p.output_height as usize {
@@ -170,42 +202,11 @@ impl Scratch {
                 };
                 for x in 0..p.output_width as usize {
                     if let Some(column) = conv::input(x, tap % 3, scale, width) {
-                        let output = y * p.output_width as usize + x;
-                        let pair =
-                            ((row * width + column) * stride, output * p.output_stride as usize);
-                        self.pairs.push(pair);
+                        self.all.push((row * width + column, y * p.output_width as usize + x));
                     }
                 }
             }
-            self.ends.push(self.pairs.len());
-        }
-    }
-}
-
-/// Some rows of the gradient of the weights, for one part of the batch.
-struct Work<'a> {
-    p: Params,
-    x: &'a [f32],
-    d_out: &'a [f32],
-    images: usize,
-    first_row: usize,
-    out: &'a mut [f32],
-    scratch: &'a Scratch,
-}
-
-impl Vectorized for Work<'_> {
-    #[inline(always)]
-    fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(mut self) {
-        let channels = self.p.output_channels as usize;
-        let mut first = 0;
-        while first < channels {
-            if channels - first > LANES {
-                self.columns::<PAIR, FMA>(first);
-                first += PAIR;
-            } else {
-                self.columns::<LANES, FMA>(first);
-                first += LANES;
-            }
+            self.ends.push(self.all.len());
         }
     }
 }
@@ -213,75 +214,162 @@ impl Vectorized for Work<'_> {
 /// Most input channels in a register tile: with two vectors of output channels each, twelve sums.
 const TILE_ROWS: usize = 6;
 
-impl Work<'_> {
-    /// Output channels `first .. first + N`.
+/// The first channel of a tile of `m` input channels. The heights of tiles are almost equal: a short
+/// last one would leave the multipliers idle.
+const fn row_of(tile: usize, m: usize) -> usize {
+    tile * m / m.div_ceil(TILE_ROWS)
+}
+
+/// Pixels whose products are added up before the sums go back to memory: their panels stay in the cache
+/// while all taps and channels take their turns.
+const BLOCK: usize = 256;
+
+/// Some rows of the gradient of the weights, for one part of the batch. The images are copied to panels,
+/// a block of pixels at a time: one for each tile of input channels and one for each block of output
+/// channels, pixel by pixel.
+struct Work<'a> {
+    p: Params,
+    x: &'a [f32],
+    d_out: &'a [f32],
+    images: usize,
+    /// Tiles of input channels, tap by tap.
+    units: Range<usize>,
+    out: &'a mut [f32],
+    pairs: &'a Pairs,
+    panels: &'a mut [Memory; 2],
+}
+
+impl Vectorized for Work<'_> {
     #[inline(always)]
-    fn columns<const N: usize, const FMA: bool>(&mut self, first: usize) {
-        let p = &self.p;
-        let (m, n) = (p.input_channels as usize, p.output_channels as usize);
-        let cols = N.min(n - first);
-        let input_image = (p.input_height * p.input_width * p.input_stride) as usize;
-        let output_image = (p.output_height * p.output_width * p.output_stride) as usize;
-        let d_out = &self.d_out[first..];
-        let rows = self.first_row..self.first_row + self.out.len() / n;
-        for tap in rows.start / m..rows.end.div_ceil(m) {
-            let pairs = self.scratch.pairs_of(tap);
-            // The channels of this tap that are asked for.
-            let low = rows.start.max(tap * m) - tap * m;
-            let high = rows.end.min((tap + 1) * m) - tap * m;
-            let tiles = (high - low).div_ceil(TILE_ROWS);
-            for tile in 0..tiles {
-                // Tiles of almost equal heights: a short last one would leave the multipliers idle.
-                let [top, bottom] = [tile, tile + 1].map(|t| low + t * (high - low) / tiles);
-                let x = &self.x[top..];
-                macro_rules! rows {
-                    ($rows:literal) => {{
-                        let mut sums = [[0.0; N]; $rows];
-                        for image in 0..self.images {
-                            let x = &x[image * input_image..];
-                            let d_out = &d_out[image * output_image..];
-                            // The last pixel has nothing behind it to read instead of its
-                            // missing channels.
-                            if cols == N {
-                                multiply::<$rows, N, true, FMA>(&mut sums, pairs, x, d_out);
-                            } else {
-                                multiply::<$rows, N, false, FMA>(&mut sums, pairs, x, d_out);
-                            }
-                        }
-                        for (i, sums) in sums.iter().enumerate() {
-                            let at = (tap * m + top + i - rows.start) * n + first;
-                            store(&mut self.out[at..][..cols], sums);
-                        }
-                    }};
-                }
-                match bottom - top {
-                    6 => rows!(6),
-                    5 => rows!(5),
-                    4 => rows!(4),
-                    3 => rows!(3),
-                    2 => rows!(2),
-                    _ => rows!(1),
+    fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(mut self) {
+        let n = self.p.output_channels as usize;
+        let [input_pixels, output_pixels] = self.p.pixels();
+        let at_once = (BLOCK / input_pixels.max(output_pixels)).max(1);
+        for images in blocks(0..self.images, at_once) {
+            self.pack::<LANES, PAIR>(images.clone());
+            for (first, wide) in conv::column_blocks::<LANES>(n) {
+                for unit in self.units.clone() {
+                    if wide {
+                        self.unit::<PAIR, FMA>(images.clone(), unit, first);
+                    } else {
+                        self.unit::<LANES, FMA>(images.clone(), unit, first);
+                    }
                 }
             }
         }
     }
 }
 
+impl Work<'_> {
+    #[inline(always)]
+    fn pack<const LANES: usize, const PAIR: usize>(&mut self, images: Range<usize>) {
+        let (m, n) = (self.p.input_channels as usize, self.p.output_channels as usize);
+        let [input_pixels, output_pixels] = self.p.pixels().map(|pixels| images.len() * pixels);
+        let [input_image, output_image] = self.p.images();
+        let [x, d_out] = &mut *self.panels;
+        x.reserve(input_pixels * m);
+        d_out.reserve(output_pixels * n.next_multiple_of(LANES));
+        for tile in 0..m.div_ceil(TILE_ROWS) {
+            let [top, bottom] = [tile, tile + 1].map(|tile| row_of(tile, m));
+            let from = &self.x[images.start * input_image + top..];
+            let to = &mut x[top * input_pixels..][..(bottom - top) * input_pixels];
+            let stride = self.p.input_stride as usize;
+            match bottom - top {
+                6 => gather::<6>(from, stride, 6, to),
+                5 => gather::<5>(from, stride, 5, to),
+                4 => gather::<4>(from, stride, 4, to),
+                3 => gather::<3>(from, stride, 3, to),
+                2 => gather::<2>(from, stride, 2, to),
+                _ => gather::<1>(from, stride, 1, to),
+            }
+        }
+        for (first, wide) in conv::column_blocks::<LANES>(n) {
+            let from = &self.d_out[images.start * output_image + first..];
+            let to = &mut d_out[first * output_pixels..];
+            let stride = self.p.output_stride as usize;
+            if wide {
+                gather::<PAIR>(from, stride, PAIR.min(n - first), &mut to[..PAIR * output_pixels]);
+            } else {
+                gather::<LANES>(
+                    from,
+                    stride,
+                    LANES.min(n - first),
+                    &mut to[..LANES * output_pixels],
+                );
+            }
+        }
+    }
+
+    /// Output channels `first .. first + N` of one tile of input channels at one tap.
+    #[inline(always)]
+    fn unit<const N: usize, const FMA: bool>(
+        &mut self,
+        images: Range<usize>,
+        unit: usize,
+        first: usize,
+    ) {
+        let (m, n) = (self.p.input_channels as usize, self.p.output_channels as usize);
+        let tiles = m.div_ceil(TILE_ROWS);
+        let row = |unit: usize| unit / tiles * m + row_of(unit % tiles, m);
+        let (tap, tile) = (unit / tiles, unit % tiles);
+        let [top, bottom] = [tile, tile + 1].map(|tile| row_of(tile, m));
+        let [input_pixels, output_pixels] = self.p.pixels();
+        let [x, d_out] = &*self.panels;
+        let x = &x[top * images.len() * input_pixels..];
+        let (d_out, _) = d_out[first * images.len() * output_pixels..].as_chunks::<N>();
+        let out = &mut self.out[(row(unit) - row(self.units.start)) * n + first..];
+        let cols = N.min(n - first);
+        let pairs = self.pairs.of(tap);
+        macro_rules! rows {
+            ($rows:literal) => {{
+                let mut sums = [[0.0; N]; $rows];
+                if images.start > 0 {
+                    for (i, sums) in sums.iter_mut().enumerate() {
+                        *sums = load(&out[i * n..][..cols]);
+                    }
+                }
+                let (x, _) = x.as_chunks::<$rows>();
+                for image in 0..images.len() {
+                    let x = &x[image * input_pixels..];
+                    let d_out = &d_out[image * output_pixels..];
+                    multiply::<$rows, N, FMA>(&mut sums, pairs, x, d_out);
+                }
+                for (i, sums) in sums.iter().enumerate() {
+                    store(&mut out[i * n..][..cols], sums);
+                }
+            }};
+        }
+        match bottom - top {
+            6 => rows!(6),
+            5 => rows!(5),
+            4 => rows!(4),
+            3 => rows!(3),
+            2 => rows!(2),
+            _ => rows!(1),
+        }
+    }
+}
+
+/// Copies the first `cols` channels of as many pixels as `to` has room for; zeros follow them.
+#[inline(always)]
+fn gather<const N: usize>(from: &[f32], stride: usize, cols: usize, to: &mut [f32]) {
+    for (to, from) in to.as_chunks_mut::<N>().0.iter_mut().zip(from.chunks(stride)) {
+        *to = load(&from[..cols]);
+    }
+}
+
 /// Adds to `sums` the products of the pairs: row `i` is of input channel `i`.
 #[inline(always)]
-fn multiply<const R: usize, const N: usize, const FULL: bool, const FMA: bool>(
+fn multiply<const R: usize, const N: usize, const FMA: bool>(
     sums: &mut [[f32; N]; R],
     pairs: &[(usize, usize)],
-    x: &[f32],
-    d_out: &[f32],
+    x: &[[f32; R]],
+    d_out: &[[f32; N]],
 ) {
     // A copy that is not behind a reference stays in registers.
     let mut local = *sums;
     for &(input, output) in pairs {
-        let x = &x[input..][..R];
-        // Past the last channel this reads the next pixel; those columns are never stored.
-        let d_out = &d_out[output..];
-        let d_out: [f32; N] = load(if FULL { &d_out[..N] } else { d_out });
+        let (x, d_out) = (&x[input], &d_out[output]);
         for i in 0..R {
             for j in 0..N {
                 local[i][j] = mul_add::<FMA>(x[i], d_out[j], local[i][j]);

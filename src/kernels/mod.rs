@@ -297,27 +297,34 @@ fn side_by_side<const N: usize>(
     slices: [(&mut [f32], usize); N],
     work: &(impl Fn(usize, [&mut [f32]; N]) + Sync),
 ) {
-    cut_and_work(0..pieces, slices, work);
+    let lens = slices.each_ref().map(|(_, len)| *len);
+    let begin = |piece: usize| lens.map(|len| piece * len);
+    cut_and_work(0..pieces, slices.map(|(slice, _)| slice), &begin, work);
 }
 
+/// The same with pieces of any lengths: piece `i` of each slice begins at `begin(i)`.
 fn cut_and_work<const N: usize>(
     pieces: Range<usize>,
-    slices: [(&mut [f32], usize); N],
+    slices: [&mut [f32]; N],
+    begin: &(impl Fn(usize) -> [usize; N] + Sync),
     work: &(impl Fn(usize, [&mut [f32]; N]) + Sync),
 ) {
     if pieces.len() <= 1 {
-        return work(pieces.start, slices.map(|(slice, _)| slice));
+        return work(pieces.start, slices);
     }
     let middle = pieces.start + pieces.len() / 2;
+    let [mut cuts, before] = [begin(middle), begin(pieces.start)];
+    cuts.iter_mut().zip(before).for_each(|(cut, before)| *cut -= before);
     let mut right = slices;
-    let left = right.each_mut().map(|(slice, len)| {
-        let cut = slice.len().min(*len * (middle - pieces.start));
+    let mut cuts = cuts.into_iter();
+    let left = right.each_mut().map(|slice| {
+        let cut = cuts.next().map_or(0, |cut| cut.min(slice.len()));
         let (left, rest) = take(slice).split_at_mut(cut);
         *slice = rest;
-        (left, *len)
+        left
     });
-    let left = || cut_and_work(pieces.start..middle, left, work);
-    let right = || cut_and_work(middle..pieces.end, right, work);
+    let left = || cut_and_work(pieces.start..middle, left, begin, work);
+    let right = || cut_and_work(middle..pieces.end, right, begin, work);
     #[cfg(not(target_arch = "wasm32"))]
     rayon::join(left, right);
     #[cfg(target_arch = "wasm32")]

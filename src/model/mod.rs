@@ -24,7 +24,7 @@ use crate::kernels::{
 };
 use crate::rng::{Stream, fill_normals};
 use crate::shape::Shape;
-use unet::Norm;
+use unet::{Head, Norm};
 
 /// Which network, and its size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,6 +48,9 @@ pub enum Architecture {
         levels: usize,
         /// What comes before an activation.
         norm: Norm,
+        /// What comes before the last convolution.
+        #[serde(default, skip_serializing_if = "Head::is_default")]
+        head: Head,
     },
 }
 
@@ -65,7 +68,9 @@ impl Architecture {
     pub const fn with_width(&self, width: usize) -> Self {
         match *self {
             Self::Mlp { depth, .. } => Self::Mlp { width, depth },
-            Self::UNet { shape, levels, norm, .. } => Self::UNet { shape, width, levels, norm },
+            Self::UNet { shape, levels, norm, head, .. } => {
+                Self::UNet { shape, width, levels, norm, head }
+            }
         }
     }
 
@@ -77,8 +82,8 @@ impl Architecture {
                 format!("A U-Net for images of {} numbers, and images of {dim}", shape.dim()),
                 "Give it the shape of the images",
             )),
-            Self::UNet { shape, width, levels, norm } => {
-                Ok(Arc::new(unet::UNet::new(shape, width, levels, norm)?))
+            Self::UNet { shape, width, levels, norm, head } => {
+                Ok(Arc::new(unet::UNet::new(shape, width, levels, norm, head)?))
             }
         }
     }

@@ -24,7 +24,7 @@ use crate::data::SIGMA_DATA;
 use crate::error::{Error, Result};
 use crate::kernels::finish_step::RateSchedule;
 use crate::model::Architecture;
-use crate::model::unet::Norm;
+use crate::model::unet::{Head, Norm};
 use crate::serial::decimal;
 use crate::shape::Shape;
 
@@ -106,8 +106,9 @@ impl Config {
     /// The faithful preset: a U-Net of 16 channels at two resolutions, for images of `shape`.
     #[must_use]
     pub fn faithful(shape: Shape, seeds: Vec<u64>) -> Self {
+        let (norm, head) = (Norm::None, Head::Linear);
         Self {
-            architecture: Architecture::UNet { shape, width: 16, levels: 2, norm: Norm::None },
+            architecture: Architecture::UNet { shape, width: 16, levels: 2, norm, head },
             batch: 64,
             steps: 4500,
             rate: 2e-3,

@@ -11,7 +11,7 @@ use hidden_gaussian::kernels::group_moments::{self, Groups};
 use hidden_gaussian::kernels::{
     Sigma, conv_weight_backward, group_film_silu_backward, group_norm_backward, space_to_depth,
 };
-use hidden_gaussian::model::unet::Norm;
+use hidden_gaussian::model::unet::{Head, Norm};
 use hidden_gaussian::kernels::Film;
 use hidden_gaussian::model::Architecture;
 
@@ -127,14 +127,15 @@ pub async fn image_stages_on_odd_shapes(gpu: &Engine) {
 
 pub async fn unet_passes_on_odd_shapes(gpu: &Engine) {
     let mut failures = Failures::default();
-    for (size, channels, width, levels, rows, norm) in [
-        ([8, 12], 1, 5, 2, 7, Norm::None),
-        ([16, 8], 3, 4, 3, 3, Norm::Group),
-        ([16, 16], 1, 16, 2, 17, Norm::None),
+    for (size, channels, width, levels, rows, norm, head) in [
+        ([8, 12], 1, 5, 2, 7, Norm::None, Head::Linear),
+        ([16, 8], 3, 4, 3, 3, Norm::Group, Head::Silu),
+        ([8, 24], 3, 6, 3, 5, Norm::None, Head::Silu),
+        ([16, 16], 1, 16, 2, 17, Norm::None, Head::Linear),
     ] {
         let [height, image_width] = size;
         let shape = Shape { height, width: image_width, channels };
-        let architecture = Architecture::UNet { shape, width, levels, norm };
+        let architecture = Architecture::UNet { shape, width, levels, norm, head };
         let network = architecture.network(shape.dim()).unwrap();
         let parameters = network.parameters();
         let (len, count) = (rows * shape.dim(), parameters.buffer_len());

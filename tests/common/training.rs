@@ -4,7 +4,7 @@ use hidden_gaussian::compute::{Buffer, Engine};
 use hidden_gaussian::data::Shape;
 use hidden_gaussian::data::TrainingSets;
 use hidden_gaussian::model::Architecture;
-use hidden_gaussian::model::unet::Norm;
+use hidden_gaussian::model::unet::{Head, Norm};
 use hidden_gaussian::train::{Checkpoint, Config, Session, Status};
 
 use super::random;
@@ -31,7 +31,8 @@ pub fn odd_unet() -> (Config, TrainingSets) {
     let images: Vec<f32> = random(1, 40 * shape.dim()).iter().map(|v| 0.5 * v).collect();
     let (config, sets) = odd();
     let sets = TrainingSets::new(images, shape.dim(), sets.ranges().to_vec()).unwrap();
-    let architecture = Architecture::UNet { shape, width: 5, levels: 2, norm: Norm::Group };
+    let (norm, head) = (Norm::Group, Head::Silu);
+    let architecture = Architecture::UNet { shape, width: 5, levels: 2, norm, head };
     (Config { architecture, batch: 7, ..config }, sets)
 }
 

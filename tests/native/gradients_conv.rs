@@ -14,7 +14,7 @@ use hidden_gaussian::kernels::group_moments::{self, Groups};
 use hidden_gaussian::kernels::{
     Sigma, conv_weight_backward, group_film_silu_backward, group_norm_backward, space_to_depth,
 };
-use hidden_gaussian::model::unet::Norm;
+use hidden_gaussian::model::unet::{Head, Norm};
 use hidden_gaussian::kernels::Film;
 use hidden_gaussian::model::Architecture;
 
@@ -110,15 +110,15 @@ fn norm_film_and_activation() {
 #[test]
 fn whole_networks() {
     let mut table = Table::default();
-    for (height, image_width, channels, width, levels, norm) in [
-        (8, 4, 1, 4, 2, Norm::None),
-        (4, 8, 3, 3, 2, Norm::Group),
-        (8, 8, 1, 4, 3, Norm::Group),
-        (16, 8, 3, 2, 3, Norm::None),
+    for (height, image_width, channels, width, levels, norm, head) in [
+        (8, 4, 1, 4, 2, Norm::None, Head::Linear),
+        (4, 8, 3, 3, 2, Norm::Group, Head::Silu),
+        (8, 8, 1, 4, 3, Norm::Group, Head::Linear),
+        (16, 8, 3, 2, 3, Norm::None, Head::Silu),
     ] {
         let rows = 3;
         let shape = Shape { height, width: image_width, channels };
-        let architecture = Architecture::UNet { shape, width, levels, norm };
+        let architecture = Architecture::UNet { shape, width, levels, norm, head };
         let network = architecture.network(shape.dim()).unwrap();
         let parameters = network.parameters();
         let len = rows * shape.dim();
@@ -142,7 +142,8 @@ fn whole_networks() {
 #[test]
 fn passes_are_deterministic() {
     let shape = Shape { height: 16, width: 16, channels: 1 };
-    let architecture = Architecture::UNet { shape, width: 16, levels: 2, norm: Norm::Group };
+    let (norm, head) = (Norm::Group, Head::Silu);
+    let architecture = Architecture::UNet { shape, width: 16, levels: 2, norm, head };
     let network = architecture.network(shape.dim()).unwrap();
     let parameters = network.parameters();
     let (rows, count) = (7, parameters.buffer_len());

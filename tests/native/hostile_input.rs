@@ -15,7 +15,7 @@ use hidden_gaussian::data::TrainingSets;
 use hidden_gaussian::experiment::any::by_name;
 use hidden_gaussian::experiment::{Detail, Preset};
 use hidden_gaussian::model::Architecture;
-use hidden_gaussian::model::unet::{Norm, UNet};
+use hidden_gaussian::model::unet::{Head, Norm, UNet};
 use hidden_gaussian::train::{Checkpoint, Config, Plan, Session};
 use pollster::block_on;
 use proptest::prelude::*;
@@ -241,12 +241,12 @@ fn what_is_too_large_is_refused_before_it_is_made() {
         for width in [0, 1, 5000, usize::MAX] {
             for levels in [0, 2, 8, 63, 64, usize::MAX] {
                 let shape = Shape { height: side, width: 256, channels: 3 };
-                drop(UNet::new(shape, width, levels, Norm::Group));
+                drop(UNet::new(shape, width, levels, Norm::Group, Head::Silu));
             }
         }
     }
     let small = Shape { height: 8, width: 8, channels: 1 };
-    let error = UNet::new(small, 4096, 2, Norm::None).unwrap_err();
+    let error = UNet::new(small, 4096, 2, Norm::None, Head::Linear).unwrap_err();
     assert!(matches!(error.kind, ErrorKind::LimitExceeded { .. }), "{error}");
 }
 

@@ -10,7 +10,7 @@ use hidden_gaussian::denoiser::{Denoiser, Gaussian, TrainingSets};
 use hidden_gaussian::kernels::finish_step::{STEP_STATE, RateSchedule, TRAINING_CLOCK};
 use hidden_gaussian::kernels::{Sigma, adam, batch_draw, noise, finish_step};
 use hidden_gaussian::model::Architecture;
-use hidden_gaussian::model::unet::Norm;
+use hidden_gaussian::model::unet::{Head, Norm};
 use hidden_gaussian::train::{Checkpoint, Config, Plan, Session};
 use pollster::block_on;
 
@@ -251,7 +251,8 @@ fn threads_do_not_change_bits() {
     let shape = Shape { height: 16, width: 12, channels: 1 };
     let images: Vec<f32> = random(1, 50 * shape.dim()).iter().map(|v| 0.5 * v).collect();
     let sets = TrainingSets::single(images, shape.dim()).unwrap();
-    let unet = |norm| Architecture::UNet { shape, width: 18, levels: 2, norm };
+    let head = Head::Silu;
+    let unet = |norm| Architecture::UNet { shape, width: 18, levels: 2, norm, head };
     let mlp = Architecture::Mlp { width: 321, depth: 2 };
     for architecture in [mlp, unet(Norm::None), unet(Norm::Group)] {
         let config = Config { architecture, batch: 411, ..Config::quick(vec![3]) };

@@ -183,9 +183,16 @@ impl PlacedTraining for UNetTraining {
         let [folded, c] = layers.input.channels;
         let d_unfolded = Channels::all(forward.unfolded, folded);
         space_to_depth::record(program, d_out, d_unfolded.view, context.rows, layers.shape)?;
-        scratch.conv(program, context, layers.output, Channels::all(exits[0], c), d_unfolded)?;
+        let head = forward.head();
+        let last = head.map_or(exits[0], |(_, active)| active);
+        scratch.conv(program, context, layers.output, Channels::all(last, c), d_unfolded)?;
         let d_exit = Channels::all(d_exits[0], c);
-        context.conv_backward_input(program, layers.output, d_unfolded, None, d_exit)?;
+        let d_last = if head.is_some() { Channels::all(scratch.d_active, c) } else { d_exit };
+        context.conv_backward_input(program, layers.output, d_unfolded, None, d_last)?;
+        if let Some((activation, _)) = head {
+            let (d_last, d_unused) = (d_last.view, scratch.d_unused);
+            activation.backward(program, context.norm, d_last, d_unused, d_exit.view, false)?;
+        }
         for (level, (step, (conv, _))) in up.iter().zip(&layers.up).enumerate() {
             block(program, step, d_exits[level], d_joined[level])?;
             let [wider, c] = conv.channels;

@@ -1,6 +1,6 @@
 //! The U-Net's forward pass.
 
-use super::{Block, ConvLayer, GROUP, Layers, Norm};
+use super::{Block, ConvLayer, GROUP, Head, Layers, Norm};
 use crate::compute::{Buffer, Program, View, elements};
 use crate::error::Result;
 use crate::kernels::conv::Channels;
@@ -158,6 +158,16 @@ pub(super) struct PlacedUNet {
     /// What leaves each level on the way up, the bottom too.
     pub(super) exits: Vec<Buffer>,
     pub(super) blocks: Vec<BlockIn>,
+    pub(super) head: Option<HeadIn>,
+}
+
+/// What the SiLU before the last convolution keeps of the forward pass.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HeadIn {
+    /// After the SiLU.
+    pub(super) active: Buffer,
+    /// Means and deviations before it.
+    moments: Buffer,
 }
 
 /// A block, its activations, its input and output: one step of the forward pass.
@@ -194,6 +204,13 @@ impl PlacedUNet {
         let mut bottom = || buffer("bottom", deepest.size, deepest.channels[0]);
         let bottom = [bottom()?, bottom()?];
         exits.push(bottom[1]);
+        let head = match layers.head {
+            Head::Linear => None,
+            Head::Silu => Some(HeadIn {
+                active: buffer("activations of the head", size, c)?,
+                moments: buffer("moments", [2, 1], c)?,
+            }),
+        };
         Ok(Self {
             folded: buffer("folded input", size, folded)?,
             unfolded: buffer("folded output", size, folded)?,
@@ -205,7 +222,18 @@ impl PlacedUNet {
             bottom,
             exits,
             blocks,
+            head,
         })
+    }
+
+    /// The activation before the last convolution, and where its output is.
+    pub(super) fn head(&self) -> Option<(Activation, Buffer)> {
+        let HeadIn { active, moments } = self.head?;
+        let Block { second: ConvLayer { size: [height, width], channels, .. }, .. } =
+            self.layers.up[0].1;
+        let groups = self.context.groups(height * width, channels[1]);
+        let (x, moments) = (self.exits[0].into(), moments.into());
+        Some((Activation { x, moments, film: None, groups }, active))
     }
 
     /// The output of the way down at `level`: the second half of what is joined there.
@@ -254,8 +282,13 @@ impl PlacedNetwork for PlacedUNet {
             context.conv(program, *conv, below, None, Channels::all(joined[level], 2 * c))?;
             block(program, step, Channels::all(exits[level], c))?;
         }
+        let mut last = exits[0];
+        if let Some((activation, active)) = self.head() {
+            activation.forward(program, context.norm, active.into())?;
+            last = active;
+        }
         let unfolded = Channels::all(self.unfolded, folded);
-        context.conv(program, layers.output, Channels::all(exits[0], c), None, unfolded)?;
+        context.conv(program, layers.output, Channels::all(last, c), None, unfolded)?;
         space_to_depth::record_inverse(program, unfolded.view, out, context.rows, layers.shape)
     }
 }

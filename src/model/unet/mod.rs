@@ -6,7 +6,8 @@
 //! same level on the way down is laid, and a block that takes both.
 //!
 //! A block is `x + Conv(SiLU(FiLM(Conv(SiLU(x)))))`, perhaps with a group normalization before each
-//! SiLU, and with a 1×1 convolution of `x` where the number of channels changes.
+//! SiLU, and with a 1×1 convolution of `x` where the number of channels changes. The last convolution
+//! may have a SiLU before it, too.
 //!
 //! [`space_to_depth`]: crate::kernels::space_to_depth
 
@@ -47,6 +48,26 @@ pub enum Norm {
 }
 
 
+/// What comes before the last convolution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Head {
+    /// Nothing.
+    #[default]
+    Linear,
+    /// A SiLU.
+    Silu,
+}
+
+
+impl Head {
+    /// Whether it is the default, which configurations leave out.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// See the module.
 #[derive(Debug, Clone)]
 pub struct UNet {
@@ -58,6 +79,7 @@ pub struct UNet {
 struct Layers {
     shape: Shape,
     norm: Norm,
+    head: Head,
     modulation: Modulation,
     input: ConvLayer,
     /// From the finest level down: its block, and the convolution to the next level.
@@ -147,7 +169,7 @@ impl Block {
 
 impl UNet {
     /// A network for images of `shape` with `width` channels at the finest of `levels` resolutions.
-    pub fn new(shape: Shape, width: usize, levels: usize, norm: Norm) -> Result<Self> {
+    pub fn new(shape: Shape, width: usize, levels: usize, norm: Norm, head: Head) -> Result<Self> {
         let Shape { height, width: image_width, channels } = shape;
         if width == 0 || !(2..=8).contains(&levels) {
             return Err(Error::bad_input(
@@ -202,7 +224,7 @@ impl UNet {
         let channels = [width, 4 * channels];
         let output = ConvLayer::declare(p, "output", size(0), channels, Scale::Same, OUTPUT_GAIN);
         let bottom = bottom_blocks;
-        let layers = Layers { shape, norm, modulation, input, down, bottom, up, output };
+        let layers = Layers { shape, norm, head, modulation, input, down, bottom, up, output };
         let parameters = parameters.check()?;
         Ok(Self { parameters, layers })
     }
@@ -263,18 +285,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameter_count_of_the_preset() {
+    fn parameter_counts_of_the_presets() {
         let shape = Shape { height: 16, width: 16, channels: 1 };
-        let network = UNet::new(shape, 16, 2, Norm::None).unwrap();
+        let network = UNet::new(shape, 16, 2, Norm::None, Head::Linear).unwrap();
         assert_eq!(network.parameters().count(), 74_132);
+        let shape = Shape { height: 32, width: 32, channels: 3 };
+        for (width, count) in [(16, 289_052), (32, 1_083_372)] {
+            let network = UNet::new(shape, width, 3, Norm::None, Head::Silu).unwrap();
+            assert_eq!(network.parameters().count(), count);
+        }
     }
 
     #[test]
     fn impossible_networks_are_refused() {
         let shape = Shape { height: 12, width: 16, channels: 3 };
-        assert!(UNet::new(shape, 8, 2, Norm::Group).is_ok());
-        assert!(UNet::new(shape, 8, 3, Norm::Group).is_err());
-        assert!(UNet::new(shape, 8, 1, Norm::Group).is_err());
-        assert!(UNet::new(shape, 0, 2, Norm::Group).is_err());
+        let network = |width, levels| UNet::new(shape, width, levels, Norm::Group, Head::Linear);
+        assert!(network(8, 2).is_ok());
+        assert!(network(8, 3).is_err());
+        assert!(network(8, 1).is_err());
+        assert!(network(0, 2).is_err());
     }
 }
