@@ -149,6 +149,12 @@ impl FromJson for f32 {
     }
 }
 
+impl FromJson for bool {
+    fn from_json(json: &Json<'_>) -> Result<Self> {
+        json.expect("true or false", json.value.as_bool())
+    }
+}
+
 impl FromJson for String {
     fn from_json(json: &Json<'_>) -> Result<Self> {
         json.expect("text", json.value.as_str().map(Self::from))

@@ -50,8 +50,10 @@ enum Command {
     Sample(sample::Sample),
     /// Measure the networks of a saved run
     Metrics(metrics::Metrics),
-    /// Tell about a set of images
+    /// Describe a set of images
     Data(Data),
+    /// Download a set of images that does not come with this program
+    Fetch(data::Fetch),
     /// Print the configurations of all presets, as JSON
     Presets,
     /// Record the runs that come with the page
@@ -187,6 +189,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Sample(args) => sample::command(&args),
         Command::Metrics(args) => metrics::command(&args),
         Command::Data(args) => data::command(&args),
+        Command::Fetch(args) => data::fetch(&args),
         Command::Presets => presets::command(),
         Command::Record(args) => record::command(&args),
         Command::Check(args) => check::command(&args),
