@@ -1,43 +1,96 @@
 //! Where the images come from, and what they look like.
 
-use std::fs;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use hidden_gaussian::data::cifar10::fetch::{PACKAGE_BYTES, fetch as fetch_cifar10};
 use hidden_gaussian::data::faces::faces;
-use hidden_gaussian::data::{Dataset, Options, Recipe, Split, import};
+use hidden_gaussian::data::{
+    Channels, Dataset, Fit, Labels, Options, Recipe, Shape, Split, cifar10, read,
+};
 use hidden_gaussian::experiment::Preset;
 use hidden_gaussian::{Error, Result};
+use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use super::pictures::write_sheet;
 use super::{Data, json};
 
-/// Images that are kept apart from training.
+/// Images that are kept apart from training, at most.
 const HELD_OUT: usize = 500;
+/// The same for CIFAR-10.
+const HELD_OUT_CIFAR10: usize = 2000;
 
 /// The set that is drawn, not read.
 const FACES: &str = "faces";
+/// The set that is fetched.
+const CIFAR10: &str = "cifar10";
 
 /// Where the shipped sets lie, in the repository.
 const SHIPPED: &str = "www/public/data";
 
-/// A set of images and how it is shuffled.
+/// A set of images, how it is read and how it is shuffled.
 #[derive(Debug, Args)]
 pub(super) struct Source {
-    /// faces, patches, fashion, mnist, or a file: IDX, CIFAR-10, .npy, or one of them in a zip or gzip
-    /// [default: faces]
+    /// faces, patches, fashion, mnist, cifar10, or a path: IDX, CIFAR-10, .npy, one of them in a zip or
+    /// gzip, or a folder or zip of PNG, JPEG or WebP pictures [default: faces]
     #[arg(long, value_name = "SET", verbatim_doc_comment)]
     data: Option<String>,
+    /// Pixels along a side [default: as in the file up to 64; 12 to 16 for the sets that come with this
+    /// program, as the preset says]
+    #[arg(long, value_name = "N", verbatim_doc_comment)]
+    size: Option<usize>,
+    /// Colours [default: as in the file]
+    #[arg(long, value_enum)]
+    channels: Option<ChannelsName>,
+    /// How pictures become square
+    #[arg(long, value_enum, num_args = 0..=1, default_value = "centre", default_missing_value = "centre")]
+    crop: Crop,
+    /// Images of this class only, in a set with labels
+    #[arg(long, value_name = "NAME")]
+    class: Option<String>,
+    /// Images that are kept apart from training [default: a quarter, at most 500; of cifar10 2000]
+    #[arg(long, value_name = "N")]
+    held_out: Option<usize>,
     /// Where all random numbers come from
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,
+    /// The set, once it was read.
+    #[arg(skip)]
+    loaded: RefCell<Option<Rc<Dataset>>>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ChannelsName {
+    /// Brightness
+    Grey,
+    /// Red, green and blue
+    Colour,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Crop {
+    /// Cut to the square in the middle
+    Centre,
+    /// Squashed
+    None,
 }
 
 impl Source {
     /// The set `data`, drawn and shuffled by `seed`.
     pub(super) fn new(data: &str, seed: u64) -> Self {
-        Self { data: Some(data.into()), seed }
+        Self {
+            data: Some(data.into()),
+            size: None,
+            channels: None,
+            crop: Crop::Centre,
+            class: None,
+            held_out: None,
+            seed,
+            loaded: RefCell::default(),
+        }
     }
 
     /// The name of the set, if the reader gave one.
@@ -46,48 +99,126 @@ impl Source {
     }
 
     /// The set, with at least `train` training images beside the held-out ones if it can be drawn.
-    pub(super) fn dataset(&self, preset: Preset, train: usize) -> Result<Dataset> {
+    pub(super) fn dataset(&self, preset: Preset, train: usize) -> Result<Rc<Dataset>> {
+        if let Some(set) = &*self.loaded.borrow() {
+            return Ok(Rc::clone(set));
+        }
         let name = self.named().unwrap_or(FACES);
         let side = match name {
+            FACES | "patches" => Some(preset.side()),
             // Half of their 28 pixels, where the network allows it.
-            "fashion" | "mnist" if preset != Preset::Faithful => 14,
-            _ => preset.side(),
+            "fashion" | "mnist" if preset != Preset::Faithful => Some(14),
+            "fashion" | "mnist" => Some(preset.side()),
+            _ => None,
         };
-        load(name, side, self.seed, train.saturating_add(HELD_OUT))
+        let channels = self.channels.map(|channels| match channels {
+            ChannelsName::Grey => Channels::Grey,
+            ChannelsName::Colour => Channels::Colour,
+        });
+        let fit = match self.crop {
+            Crop::Centre => Fit::Crop,
+            Crop::None => Fit::Stretch,
+        };
+        let options = Options { size: self.size.or(side), channels, fit, ..Options::default() };
+        let count = train.saturating_add(self.held_out.unwrap_or(HELD_OUT));
+        let set = Rc::new(load(name, &options, self.class.as_deref(), self.seed, count)?);
+        if name != FACES {
+            // It has all its images at once, and those of a large set take a while to read.
+            *self.loaded.borrow_mut() = Some(Rc::clone(&set));
+        }
+        Ok(set)
     }
 
-    /// The set, shuffled and split.
-    pub(super) fn split(&self, set: &Dataset) -> Result<Split> {
-        set.split(self.seed, set.hold_out(4, HELD_OUT))
+    /// The set, shuffled and split. It is read again if it is asked for again.
+    pub(super) fn split(&self, set: &Rc<Dataset>) -> Result<Split> {
+        self.loaded.take();
+        let most = if set.about.set == CIFAR10 { HELD_OUT_CIFAR10 } else { HELD_OUT };
+        set.split(self.seed, self.held_out.unwrap_or_else(|| set.hold_out(4, most)))
     }
 }
 
 /// The same images again, from `path` if they came from a file that has moved.
 pub(super) fn again(recipe: &Recipe, path: Option<&str>) -> Result<Split> {
-    let Recipe { set, size, seed, count, held_out } = recipe;
-    load(path.unwrap_or(set), *size, *seed, *count)?.split(*seed, *held_out)
+    let Recipe { set, size, seed, count, held_out, class, .. } = recipe;
+    let options = Options {
+        size: Some(*size),
+        channels: Some(if recipe.channels == 3 { Channels::Colour } else { Channels::Grey }),
+        fit: if recipe.crop { Fit::Crop } else { Fit::Stretch },
+        ..Options::default()
+    };
+    let set = load(path.unwrap_or(set), &options, class.as_deref(), *seed, *count)?;
+    let split = set.split(*seed, *held_out)?;
+    recipe.check(split.recipe())?;
+    Ok(split)
 }
 
 /// The set `name`: as many as `count` images if it can be drawn, all that there are if it is read.
-fn load(name: &str, side: usize, seed: u64, count: usize) -> Result<Dataset> {
-    if name == FACES {
-        // A number beyond this is refused like all that are too large.
-        return faces(seed, u32::try_from(count).unwrap_or(u32::MAX), side);
-    }
-    let path = match name {
-        "patches" | "fashion" | "mnist" => Path::new(SHIPPED).join(format!("{name}.bin")),
-        file => PathBuf::from(file),
+fn load(
+    name: &str,
+    options: &Options,
+    class: Option<&str>,
+    seed: u64,
+    count: usize,
+) -> Result<Dataset> {
+    let set = match name {
+        FACES => {
+            if options.channels == Some(Channels::Colour) {
+                return Err(Error::bad_input(
+                    "Faces are grey",
+                    "Choose another set, or no colours",
+                ));
+            }
+            // A number beyond this is refused like all that are too large.
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            faces(seed, count, options.size.unwrap_or(Preset::Quick.side()))?
+        }
+        CIFAR10 => cifar10(options)?,
+        "patches" | "fashion" | "mnist" => {
+            let path = Path::new(SHIPPED).join(format!("{name}.bin"));
+            if !path.exists() {
+                return Err(Error::bad_input(
+                    format!("{} is missing", path.display()),
+                    "In the repository, run `cargo xtask build` first: it packs the sets",
+                ));
+            }
+            read(&path, options)?
+        }
+        path => read(&PathBuf::from(path), options)?,
     };
-    let bytes = fs::read(&path).map_err(|error| {
-        let hint = if path.starts_with(SHIPPED) {
-            "In the repository, run `cargo xtask build` first: it packs the sets"
-        } else {
-            "Name a set (faces, patches, fashion, mnist) or a file"
-        };
-        Error::bad_input(format!("{}: {error}", path.display()), hint)
-    })?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    import(&name, &bytes, &Options { size: Some(side), ..Options::default() })
+    match class {
+        Some(class) => set.class(class),
+        None => Ok(set),
+    }
+}
+
+/// What to download.
+#[derive(Debug, Args)]
+pub(super) struct Fetch {
+    /// The set
+    #[arg(value_enum)]
+    set: Fetched,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Fetched {
+    /// CIFAR-10 (Krizhevsky, 2009): 60,000 images of 32 × 32 in colour, 139 MB
+    Cifar10,
+}
+
+/// Downloads a set into the user's cache.
+pub(super) fn fetch(args: &Fetch) -> Result<bool> {
+    let Fetched::Cifar10 = args.set;
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes}  {eta}");
+    let bar = ProgressBar::new(PACKAGE_BYTES).with_message("CIFAR-10");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    if bar.is_hidden() {
+        eprintln!("Downloading CIFAR-10, 139 MB");
+    }
+    let fetched = fetch_cifar10(&mut |bytes| bar.set_position(bytes));
+    bar.finish_and_clear();
+    let path = fetched.map_err(|problem| Error::bad_input(problem.message, problem.hint))?;
+    println!("CIFAR-10 is in {}; use it with --data {CIFAR10}", path.display());
+    Ok(true)
 }
 
 /// Images in a row of a sheet, and rows.
@@ -96,16 +227,33 @@ const SHEET: [usize; 2] = [24, 12];
 pub(super) fn command(args: &Data) -> Result<bool> {
     let set = args.source.dataset(args.preset.into(), 1000)?;
     let shape = set.shape();
+    let hash = format!("{:016x}", set.hash());
     if args.json {
-        println!("{}", json(&json!({"about": set.about, "images": set.len(), "shape": shape}))?);
+        let classes: Option<serde_json::Map<_, _>> = set.labels().map(|labels| {
+            per_class(labels).map(|(name, count)| (name.to_owned(), count.into())).collect()
+        });
+        let test = set.test().map_or(0, Dataset::len);
+        let described = json!({
+            "about": set.about, "images": set.len(), "shape": shape, "hash": hash,
+            "classes": classes, "testImages": test,
+        });
+        println!("{}", json(&described)?);
     } else {
         let about = &set.about;
-        println!("{}: {} images of {} × {}", about.name, set.len(), shape.width, shape.height);
+        println!("{}: {} images of {}", about.name, set.len(), sides(shape));
+        if let Some(test) = set.test() {
+            println!("{} test images", test.len());
+        }
+        if let Some(labels) = set.labels() {
+            let classes = per_class(labels).map(|(name, count)| format!("{name} {count}"));
+            println!("Classes: {}", classes.collect::<Vec<_>>().join(", "));
+        }
         for line in [&about.source, &about.licence, &about.note] {
             if !line.is_empty() {
                 println!("{line}");
             }
         }
+        println!("Hash: {hash}");
     }
     if let Some(path) = &args.sheet {
         let [columns, rows] = SHEET;
@@ -113,4 +261,20 @@ pub(super) fn command(args: &Data) -> Result<bool> {
         write_sheet(path, shape, &[&set.images()[..count * shape.dim()]], columns)?;
     }
     Ok(true)
+}
+
+/// The classes that there are, each with the number of its images.
+fn per_class(labels: &Labels) -> impl Iterator<Item = (&str, usize)> {
+    let count = |class: usize| {
+        let of_it = |label: &&u8| usize::from(**label) == class;
+        labels.classes().iter().filter(of_it).count()
+    };
+    let classes = labels.names().iter().enumerate();
+    classes.map(move |(i, name)| (name.as_str(), count(i))).filter(|(_, count)| *count > 0)
+}
+
+/// An image's size, and that it is in colour if it is.
+fn sides(shape: Shape) -> String {
+    let colour = if shape.channels == 3 { " × 3" } else { "" };
+    format!("{} × {}{colour}", shape.width, shape.height)
 }

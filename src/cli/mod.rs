@@ -56,6 +56,8 @@ enum Command {
     Metrics(metrics::Metrics),
     /// Describe a data set, and draw a contact sheet
     Data(Data),
+    /// Download a data set that does not come with this program
+    Fetch(data::Fetch),
     /// Print the tables of denoisers, experiments, data sets and presets, as JSON
     Tables,
     /// Record the runs that come with the page
@@ -193,6 +195,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Sample(args) => sample::command(&args),
         Command::Metrics(args) => metrics::command(&args),
         Command::Data(args) => data::command(&args),
+        Command::Fetch(args) => data::fetch(&args),
         Command::Tables => tables::command(),
         Command::Record(args) => record::command(&args),
         Command::Check(args) => check::command(&args),

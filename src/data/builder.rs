@@ -5,17 +5,19 @@ use super::{
     resize::{Tap, taps},
 };
 use crate::error::{Error, Result};
-use serde::{Deserialize, Serialize};
 
 /// Longest side of an image that is read, in pixels.
 pub const MAX_SIDE: usize = 1 << 14;
 
-/// Values that a set may hold in all: 128 MiB of `f32`.
-pub const MAX_VALUES: usize = 1 << 25;
+/// Longest side of an image if none is asked for, in pixels.
+const DEFAULT_SIDE: usize = 64;
+
+/// Values that a set may hold in all: 1 GiB of `f32`, and in a page, which has 4 GiB for everything,
+/// 128 MiB.
+pub const MAX_VALUES: usize = if cfg!(target_pointer_width = "32") { 1 << 25 } else { 1 << 28 };
 
 /// What to do with an image whose sides are in another proportion than the set's.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Fit {
     /// Cut off what is too much, equally at both ends.
     #[default]
@@ -24,14 +26,23 @@ pub enum Fit {
     Stretch,
 }
 
+/// What a pixel holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Channels {
+    /// Its brightness.
+    Grey,
+    /// Red, green and blue.
+    Colour,
+}
+
 /// How to read a set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Sides of the square images of the set; by default the size of the first image.
+    /// Sides of the square images of the set; by default the shorter side of the first image, but no
+    /// more than 64 pixels.
     pub size: Option<usize>,
-    /// Keep colours; else grey.
-    pub colour: bool,
+    /// By default as the images are: grey if none of them has a colour.
+    pub channels: Option<Channels>,
     /// How images become square.
     pub fit: Fit,
     /// Of more images than this, as many evenly spaced ones are taken.
@@ -40,7 +51,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { size: None, colour: false, fit: Fit::Crop, max_images: 20_000 }
+        Self { size: None, channels: None, fit: Fit::Crop, max_images: usize::MAX }
     }
 }
 
@@ -63,6 +74,10 @@ pub struct Builder {
     shape: Option<Shape>,
     images: Vec<f32>,
     resampler: Option<Resampler>,
+    /// Images that are to come, as far as that is known.
+    expected: usize,
+    /// Whether any pixel has a colour.
+    coloured: bool,
 }
 
 impl Builder {
@@ -70,12 +85,15 @@ impl Builder {
     #[must_use]
     pub fn new(name: &str, options: &Options) -> Self {
         let about = About { set: name.into(), name: name.into(), ..About::default() };
-        Self { about, options: *options, shape: None, images: Vec::new(), resampler: None }
+        let (shape, images, resampler) = (None, Vec::new(), None);
+        let (expected, coloured) = (0, false);
+        Self { about, options: *options, shape, images, resampler, expected, coloured }
     }
 
     /// Which of `total` images to take; says so in the note if it isn't all of them.
     pub(super) fn choose(&mut self, total: usize) -> impl Iterator<Item = usize> + use<> {
         let count = total.min(self.options.max_images);
+        self.expected = count;
         if count < total {
             self.note(&format!("{count} of {total} images, evenly spaced."));
         }
@@ -97,11 +115,7 @@ impl Builder {
         source: Shape,
         read_row: &mut dyn FnMut(usize, &mut [f32]),
     ) -> Result<()> {
-        let shape = match self.shape {
-            Some(shape) => shape,
-            None => *self.shape.insert(target_shape(source, &self.options)?),
-        };
-        check_sides(source)?;
+        let shape = self.shape_for(source)?;
         let start = self.images.len();
         self.images.resize(check_total(start / shape.dim() + 1, shape)?, 0.0);
         let resampler = match &mut self.resampler {
@@ -109,16 +123,53 @@ impl Builder {
             other => other.insert(Resampler::new(source, shape, self.options.fit)),
         };
         resampler.run(shape, read_row, &mut self.images[start..]);
+        self.coloured |= has_colour(shape, &self.images[start..]);
         Ok(())
     }
 
-    /// The set.
-    pub fn finish(self) -> Result<Dataset> {
-        match self.shape {
-            Some(shape) => Dataset::new(self.about, shape, self.images),
-            None => Err(Error::bad_input("The file holds no images", "Choose another one")),
+    /// The shape of the set's images, which the first one decides. Refuses an image of shape `source`
+    /// if it has no pixels or too many.
+    fn shape_for(&mut self, source: Shape) -> Result<Shape> {
+        check_sides(source)?;
+        if let Some(shape) = self.shape {
+            return Ok(shape);
         }
+        let shape = target_shape(source, &self.options)?;
+        self.images.reserve_exact(check_total(self.expected, shape)?);
+        Ok(*self.shape.insert(shape))
     }
+
+    /// An empty set whose images get the shape that this one's have.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn like(&self) -> Self {
+        Self { shape: self.shape, ..Self::new("", &self.options) }
+    }
+
+    /// Adds the images of a set that is [`like`](Self::like) this one.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn append(&mut self, other: &Self) {
+        self.images.extend_from_slice(&other.images);
+        self.coloured |= other.coloured;
+    }
+
+    /// The set.
+    pub fn finish(mut self) -> Result<Dataset> {
+        let Some(mut shape) = self.shape else {
+            return Err(Error::bad_input("The file holds no images", "Choose another one"));
+        };
+        if self.options.channels.is_none() && shape.channels == 3 && !self.coloured {
+            shape.channels = 1;
+            self.images = self.images.into_iter().step_by(3).collect();
+        }
+        let mut set = Dataset::new(self.about, shape, self.images)?;
+        set.fit = self.options.fit;
+        Ok(set)
+    }
+}
+
+/// Whether any pixel of an image has a colour.
+fn has_colour(shape: Shape, image: &[f32]) -> bool {
+    shape.channels == 3 && image.as_chunks().0.iter().any(|&[r, g, b]| r != g || g != b)
 }
 
 fn check_sides(shape: Shape) -> Result<()> {
@@ -135,16 +186,14 @@ fn check_sides(shape: Shape) -> Result<()> {
 
 fn target_shape(first: Shape, options: &Options) -> Result<Shape> {
     check_sides(first)?;
-    let channels = if options.colour && first.channels >= 3 { 3 } else { 1 };
-    let (height, width) = match (options.size, options.fit) {
-        (Some(size), _) => (size, size),
-        (None, Fit::Stretch) => (first.height, first.width),
-        (None, Fit::Crop) => {
-            let side = first.height.min(first.width);
-            (side, side)
-        }
+    let channels = match options.channels {
+        Some(Channels::Grey) => 1,
+        Some(Channels::Colour) => 3,
+        None if first.channels >= 3 => 3,
+        None => 1,
     };
-    let shape = Shape { height, width, channels };
+    let side = options.size.unwrap_or(first.height.min(first.width).min(DEFAULT_SIDE));
+    let shape = Shape { height: side, width: side, channels };
     check_sides(shape)?;
     Ok(shape)
 }
@@ -179,6 +228,12 @@ impl Resampler {
     /// Adds the source, read row by row, to `image`.
     fn run(&self, target: Shape, read_row: &mut dyn FnMut(usize, &mut [f32]), image: &mut [f32]) {
         let (channels, kept) = (self.source.channels, target.channels);
+        if self.source == target {
+            for (y, row) in image.chunks_exact_mut(target.width * kept).enumerate() {
+                read_row(y, row);
+            }
+            return;
+        }
         let mut row = vec![0.0; self.source.width * channels];
         let mut narrow = vec![0.0; target.width * kept];
         // A row that lies across the edge of two target rows is read once.
@@ -209,8 +264,11 @@ impl Resampler {
     }
 }
 
-/// Brightness of a colour (Rec. 709).
+/// Brightness of a colour (Rec. 709); that of grey is exact.
 fn luma([r, g, b]: [f32; 3]) -> f32 {
+    if r == g && g == b {
+        return r;
+    }
     0.2126 * r + 0.7152 * g + 0.0722 * b
 }
 
@@ -245,7 +303,7 @@ mod tests {
         let crop = Options::default();
         assert_eq!(build(&crop, 2, 4, &wide), [1.0, 2.0, 3.0, 4.0]);
         assert_eq!(build(&crop, 4, 2, &wide), [2.0, 9.0, 9.0, 3.0]);
-        let stretch = Options { size: Some(2), fit: Fit::Stretch, ..crop };
+        let stretch = Options { fit: Fit::Stretch, ..crop };
         assert_eq!(build(&stretch, 2, 4, &wide), [5.0, 5.5, 6.0, 6.5]);
         assert_eq!(build(&Options { size: Some(1), ..crop }, 2, 4, &wide), [2.5]);
     }
@@ -253,16 +311,43 @@ mod tests {
     #[test]
     fn grey_or_colour() {
         let pixel = [1.0, 0.0, -1.0];
-        let grey = build(&Options::default(), 1, 1, &pixel);
-        assert!((grey[0] - (0.2126 - 0.0722)).abs() < 1e-6);
-        let colour = Options { colour: true, ..Options::default() };
-        assert_eq!(build(&colour, 1, 1, &pixel), pixel);
-        assert_eq!(build(&colour, 1, 1, &[0.5]), [0.5]);
-        assert_eq!(build(&colour, 1, 1, &[0.1, 0.2, 0.3, 1.0]), [0.1, 0.2, 0.3]);
-        let mut mixed = Builder::new("mixed", &colour);
+        let as_is = Options::default();
+        let grey = Options { channels: Some(Channels::Grey), ..as_is };
+        let colour = Options { channels: Some(Channels::Colour), ..as_is };
+        let luma = build(&grey, 1, 1, &pixel);
+        assert!((luma[0] - (0.2126 - 0.0722)).abs() < 1e-6);
+        for options in [as_is, colour] {
+            assert_eq!(build(&options, 1, 1, &pixel), pixel);
+            assert_eq!(build(&options, 1, 1, &[0.1, 0.2, 0.3, 1.0]), [0.1, 0.2, 0.3]);
+        }
+        assert_eq!(build(&as_is, 1, 1, &[0.5]), [0.5]);
+        assert_eq!(build(&colour, 1, 1, &[0.5]), [0.5; 3]);
+        let mut mixed = Builder::new("mixed", &as_is);
         push(&mut mixed, 1, 1, &pixel).unwrap();
         push(&mut mixed, 1, 1, &[0.5]).unwrap();
         assert_eq!(mixed.finish().unwrap().image(1), [0.5; 3]);
+    }
+
+    #[test]
+    fn coloured_images_without_a_colour_are_grey() {
+        let equal = [0.1, 0.1, 0.1, -0.7, -0.7, -0.7, 0.3, 0.3, 0.3, 0.4, 0.4, 0.4];
+        assert_eq!(build(&Options::default(), 2, 2, &equal), [0.1, -0.7, 0.3, 0.4]);
+        let colour = Options { channels: Some(Channels::Colour), ..Options::default() };
+        assert_eq!(build(&colour, 2, 2, &equal), equal);
+        let grey = Options { channels: Some(Channels::Grey), ..colour };
+        assert_eq!(build(&grey, 2, 2, &equal), [0.1, -0.7, 0.3, 0.4]);
+        let mut later = Builder::new("later", &Options::default());
+        push(&mut later, 2, 2, &equal).unwrap();
+        push(&mut later, 1, 1, &[0.0, 0.0, 0.5]).unwrap();
+        assert_eq!(later.finish().unwrap().image(0), equal);
+    }
+
+    #[test]
+    fn large_images_become_64_pixels_wide() {
+        let image = vec![0.25; 100 * 90];
+        assert_eq!(build(&Options::default(), 100, 90, &image).len(), 64 * 64);
+        let asked = Options { size: Some(80), ..Options::default() };
+        assert_eq!(build(&asked, 100, 90, &image).len(), 80 * 80);
     }
 
     #[test]
@@ -283,7 +368,8 @@ mod tests {
         assert_eq!(limit(&default, 1 << 20, 1), ErrorKind::LimitExceeded { need: 1 << 20, have });
         let huge = Options { size: Some(usize::MAX), ..default };
         assert!(matches!(limit(&huge, 1, 1), ErrorKind::LimitExceeded { .. }));
-        let large = Options { size: Some(MAX_SIDE), ..default };
+        let channels = Some(Channels::Colour);
+        let large = Options { size: Some(MAX_SIDE), channels, ..default };
         assert!(matches!(limit(&large, 1, 1), ErrorKind::LimitExceeded { .. }));
         assert_eq!(limit(&Options { size: Some(0), ..default }, 1, 1), ErrorKind::BadInput);
         assert_eq!(limit(&default, 0, 1), ErrorKind::BadInput);

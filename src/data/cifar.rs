@@ -1,11 +1,8 @@
 //! CIFAR-10 binary batches: records of a label and three 32×32 planes, red, green, blue.
 
-use super::{Builder, Dataset, Options, Shape, bytes::wrong_magic};
+use super::cifar10::{CLASSES, PLANE, RECORD, SIDE};
+use super::{Builder, Dataset, Labels, Options, Shape, bytes::wrong_magic};
 use crate::error::{Error, Result};
-
-const SIDE: usize = 32;
-const PLANE: usize = SIDE * SIDE;
-pub(super) const RECORD: usize = 1 + 3 * PLANE;
 
 /// Whether this could be a batch: the format has no magic number, but labels are 0 to 9.
 pub(super) fn looks_like(bytes: &[u8]) -> bool {
@@ -28,15 +25,19 @@ pub(super) fn import(name: &str, bytes: &[u8], options: &Options) -> Result<Data
     }
     let shape = Shape { height: SIDE, width: SIDE, channels: 3 };
     let mut builder = Builder::new(name, options);
-    for i in builder.choose(records.len()) {
-        let planes = &records[i][1..];
+    let chosen: Vec<usize> = builder.choose(records.len()).collect();
+    for &i in &chosen {
+        let (red, rest) = records[i][1..].split_at(PLANE);
+        let (green, blue) = rest.split_at(PLANE);
         builder.push(shape, &mut |y, row| {
-            for (x, pixel) in row.chunks_exact_mut(3).enumerate() {
-                for (channel, value) in pixel.iter_mut().enumerate() {
-                    *value = f32::from(planes[channel * PLANE + y * SIDE + x]) / 127.5 - 1.0;
-                }
+            let [red, green, blue] = [red, green, blue].map(|plane| &plane[y * SIDE..][..SIDE]);
+            let pixels = red.iter().zip(green).zip(blue);
+            for (out, ((&r, &g), &b)) in row.as_chunks_mut().0.iter_mut().zip(pixels) {
+                *out = [r, g, b].map(|byte| f32::from(byte) / 127.5 - 1.0);
             }
         })?;
     }
-    builder.finish()
+    let names = CLASSES.map(String::from).to_vec();
+    let classes = chosen.iter().map(|&i| records[i][0]).collect();
+    builder.finish()?.with_labels(Labels::new(names, classes)?)
 }

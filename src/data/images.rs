@@ -29,7 +29,8 @@ impl Builder {
             for (out, &[r, g, b, alpha]) in row.chunks_exact_mut(3).zip(pixels) {
                 let alpha = f32::from(alpha) / 255.0;
                 for (out, colour) in out.iter_mut().zip([r, g, b]) {
-                    *out = alpha * (f32::from(colour) / 127.5 - 2.0) + 1.0;
+                    // Where it is opaque, exactly what the other importers make of a byte.
+                    *out = alpha * (f32::from(colour) / 127.5 - 1.0) + (1.0 - alpha);
                 }
             }
         })
@@ -43,8 +44,7 @@ mod tests {
 
     #[test]
     fn colours_and_transparency() {
-        let colour = Options { colour: true, ..Options::default() };
-        let mut builder = Builder::new("pictures", &colour);
+        let mut builder = Builder::new("pictures", &Options::default());
         let rgba = [255, 0, 255, 255, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 9];
         builder.push_picture(Picture { width: 2, height: 2, rgba: &rgba }).unwrap();
         let wide = Picture { width: 4, height: 1, rgba: &rgba };

@@ -1,6 +1,8 @@
 //! One entry for all files: finds out what a file is and reads it.
 
-use super::{Dataset, Options, archive, bytes::wrong_magic, cifar, idx, npy, packed, shipped};
+use super::{
+    Dataset, Options, archive, bytes::wrong_magic, cifar, cifar10, idx, npy, packed, shipped,
+};
 use crate::error::{Error, Result};
 
 /// Bytes that a file may have or unpack to.
@@ -60,7 +62,7 @@ pub fn detect(name: &str, bytes: &[u8]) -> Option<Format> {
     } else if ends(&[".idx", "ubyte"]) {
         Some(Format::Idx)
     } else if ends(&[".bin"])
-        || (bytes.len().is_multiple_of(cifar::RECORD) && cifar::looks_like(bytes))
+        || (bytes.len().is_multiple_of(cifar10::RECORD) && cifar::looks_like(bytes))
     {
         Some(Format::Cifar)
     } else {
@@ -80,7 +82,8 @@ pub(super) fn is_picture(name: &str) -> bool {
 /// files the largest is read: the others hold labels.
 ///
 /// Pictures are not decoded here. The page decodes them (of a zip, its
-/// [`zip_entries`](super::zip_entries)) and hands them to a [`Builder`](super::Builder).
+/// [`zip_entries`](super::zip_entries)) and hands them to a [`Builder`](super::Builder); natively
+/// `read` does.
 pub fn import(name: &str, bytes: &[u8], options: &Options) -> Result<Dataset> {
     check_size(bytes)?;
     let mut set = match detect(name, bytes) {

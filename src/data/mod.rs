@@ -8,21 +8,30 @@ mod archive;
 mod builder;
 mod bytes;
 mod cifar;
+pub mod cifar10;
 pub mod faces;
+#[cfg(not(target_arch = "wasm32"))]
+mod files;
 mod idx;
 mod images;
 mod import;
+mod labels;
 mod npy;
 pub mod packed;
+mod recipe;
 mod resize;
 mod sets;
 mod shipped;
 mod training_sets;
 
 pub use archive::{Entry, zip_entries};
-pub use builder::{Builder, Fit, MAX_SIDE, MAX_VALUES, Options, check_total};
+pub use builder::{Builder, Channels, Fit, MAX_SIDE, MAX_VALUES, Options, check_total};
+#[cfg(not(target_arch = "wasm32"))]
+pub use files::{cifar10, read};
 pub use images::Picture;
 pub use import::{Format, MAX_BYTES, detect, import};
+pub use labels::Labels;
+pub use recipe::Recipe;
 pub use sets::{SETS, SetEntry, SetOrigin};
 pub(crate) use training_sets::mean_image;
 pub use training_sets::TrainingSets;
@@ -56,22 +65,6 @@ pub struct About {
     pub note: String,
 }
 
-/// How to make the same images again, in the same order, with the same ones held out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Recipe {
-    /// The set's short name (see [`About::set`]).
-    pub set: String,
-    /// Sides of an image, in pixels.
-    pub size: usize,
-    /// Seed of the shuffle, and of what is drawn.
-    pub seed: u64,
-    /// Images in all.
-    pub count: usize,
-    /// Images among them that are kept from training.
-    pub held_out: usize,
-}
-
 /// A set of equally shaped images with values in [-1, 1].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dataset {
@@ -79,6 +72,11 @@ pub struct Dataset {
     pub about: About,
     shape: Shape,
     images: Vec<f32>,
+    labels: Option<Labels>,
+    /// The only class in it, if one was chosen.
+    class: Option<String>,
+    fit: Fit,
+    test: Option<Box<Self>>,
 }
 
 impl Dataset {
@@ -94,7 +92,28 @@ impl Dataset {
                 "",
             ));
         }
-        Ok(Self { about, shape, images })
+        let (labels, class, fit, test) = (None, None, Fit::default(), None);
+        Ok(Self { about, shape, images, labels, class, fit, test })
+    }
+
+    /// The same with the class of each image.
+    pub fn with_labels(mut self, labels: Labels) -> Result<Self> {
+        if labels.classes().len() != self.len() {
+            let message = format!("{} labels for {} images", labels.classes().len(), self.len());
+            return Err(Error::bad_input(message, "Give each image one label"));
+        }
+        self.labels = Some(labels);
+        Ok(self)
+    }
+
+    /// The same with test images: of the same shape, and no part of what is shuffled and trained on.
+    pub fn with_test(mut self, test: Self) -> Result<Self> {
+        if test.shape != self.shape {
+            let message = "The test images have another shape than the others";
+            return Err(Error::bad_input(message, "Read both in the same size and colours"));
+        }
+        self.test = Some(Box::new(test));
+        Ok(self)
     }
 
     /// Number of images; never 0.
@@ -131,6 +150,53 @@ impl Dataset {
         &self.images
     }
 
+    /// The class of each image, if the set says so.
+    #[must_use]
+    pub fn labels(&self) -> Option<&Labels> {
+        self.labels.as_ref()
+    }
+
+    /// The images that the set itself keeps for tests.
+    #[must_use]
+    pub fn test(&self) -> Option<&Self> {
+        self.test.as_deref()
+    }
+
+    /// What the images are, in a number: FNV-1a over their shape and the bits of their values. Where
+    /// they came from makes no difference.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        let Shape { height, width, channels } = self.shape;
+        let shape = [height, width, channels].map(|n| n as u32);
+        let words = shape.into_iter().chain(self.images.iter().map(|value| value.to_bits()));
+        let mix = |hash: u64, word| (hash ^ u64::from(word)).wrapping_mul(0x100_0000_01b3);
+        words.fold(0xcbf2_9ce4_8422_2325, mix)
+    }
+
+    /// The images of one class only, test images too.
+    pub fn class(&self, name: &str) -> Result<Self> {
+        let Some(labels) = &self.labels else {
+            return Err(Error::bad_input(
+                format!("“{}” does not say which class its images are of", self.about.name),
+                "Choose a set with labels, such as cifar10, or a folder with a folder for each class",
+            ));
+        };
+        let kept = labels.images_of(name)?;
+        let mut images = Vec::with_capacity(kept.len() * self.dim());
+        for &i in &kept {
+            images.extend_from_slice(self.image(i));
+        }
+        let mut set = Self::new(self.about.clone(), self.shape, images)?;
+        set.labels = Some(labels.reordered(&kept));
+        set.class = set.labels.as_ref().and_then(|labels| labels.name_of(0)).map(str::to_owned);
+        set.fit = self.fit;
+        set.test = match &self.test {
+            Some(test) => Some(Box::new(test.class(name)?)),
+            None => None,
+        };
+        Ok(set)
+    }
+
     /// How many images to hold out: one of so many, no more than `most`, and two if there are enough,
     /// because linearity is measured on pairs.
     #[must_use]
@@ -159,10 +225,30 @@ impl Dataset {
         let train_values = (len - held_out) * dim;
         let standardization = Standardization::measure(&rows[..train_values], dim)?;
         standardization.apply(&mut rows);
-        let (set, size) = (self.about.set.clone(), self.shape.width);
-        let recipe = Recipe { set, size, seed, count: len, held_out };
-        let rows = rows.into();
-        Ok(Split { recipe, shape: self.shape, standardization, rows, train_values })
+        let mut test = self.test.as_ref().map_or_else(Vec::new, |test| test.images.clone());
+        standardization.apply(&mut test);
+        let recipe = Recipe {
+            set: self.about.set.clone(),
+            size: self.shape.width,
+            channels: self.shape.channels,
+            crop: self.fit == Fit::Crop,
+            class: self.class.clone(),
+            seed,
+            count: len,
+            held_out,
+            source: self.about.source.clone(),
+            hash: format!("{:016x}", self.hash()),
+        };
+        let labels = self.labels.as_ref().map(|labels| labels.reordered(&order));
+        Ok(Split {
+            recipe,
+            shape: self.shape,
+            standardization,
+            rows: Arc::new(rows),
+            train_values,
+            test: Arc::new(test),
+            labels,
+        })
     }
 }
 
@@ -175,8 +261,10 @@ pub struct Split {
     recipe: Recipe,
     shape: Shape,
     standardization: Standardization,
-    rows: Arc<[f32]>,
+    rows: Arc<Vec<f32>>,
     train_values: usize,
+    test: Arc<Vec<f32>>,
+    labels: Option<Labels>,
 }
 
 impl Split {
@@ -239,6 +327,19 @@ impl Split {
     #[must_use]
     pub fn held_out_len(&self) -> usize {
         self.held_out().len() / self.dim()
+    }
+
+    /// The images that the set itself keeps for tests, standardized as the others are; often none.
+    #[must_use]
+    pub fn test(&self) -> &[f32] {
+        &self.test
+    }
+
+    /// The class of each image, of the training pool first and then of the held-out ones, if the set
+    /// says so.
+    #[must_use]
+    pub fn labels(&self) -> Option<&Labels> {
+        self.labels.as_ref()
     }
 }
 
@@ -355,6 +456,52 @@ mod tests {
         let error = split.subset(0..39).unwrap_err();
         assert_eq!(error.kind, ErrorKind::LimitExceeded { need: 39, have: 38 });
         assert_eq!(split.subset(7..7).unwrap_err().kind, ErrorKind::BadInput);
+    }
+
+    #[test]
+    fn labels_follow_their_images() {
+        let names = vec!["low".into(), "high".into()];
+        let classes: Vec<u8> = (0..50).map(|i| u8::from(i >= 25)).collect();
+        let labels = Labels::new(names.clone(), classes).unwrap();
+        let set = ramp(50).with_labels(labels).unwrap().with_test(ramp(50)).unwrap();
+        let split = set.split(3, 12).unwrap();
+        let mut rows = [split.train(), split.held_out()].concat();
+        split.standardization().undo(&mut rows);
+        for (i, row) in rows.chunks(2).enumerate() {
+            let name = if row[0] > 0.49 { "high" } else { "low" };
+            assert_eq!(split.labels().unwrap().name_of(i), Some(name));
+        }
+        assert!(set.class("high").is_err(), "the test images have no labels");
+        let set = ramp(50).with_labels(set.labels().unwrap().clone()).unwrap();
+        let high = set.class("High").unwrap();
+        assert_eq!(high.images(), &set.images()[50..]);
+        assert_eq!(high.split(3, 5).unwrap().recipe().class.as_deref(), Some("high"));
+        assert!(set.class("medium").unwrap_err().hint.contains("low, high"));
+        assert!(ramp(50).class("low").unwrap_err().message.contains("does not say"));
+        assert!(Labels::new(names, vec![2]).is_err());
+    }
+
+    #[test]
+    fn test_images_are_standardized_as_the_pool_is() {
+        let split = ramp(50).with_test(ramp(25)).unwrap().split(3, 12).unwrap();
+        let mut test = split.test().to_vec();
+        split.standardization().undo(&mut test);
+        for (value, expected) in test.iter().zip(ramp(25).images()) {
+            assert!((value - expected).abs() < 1e-6);
+        }
+        assert!(ramp(50).split(3, 12).unwrap().test().is_empty());
+    }
+
+    #[test]
+    fn hashes_know_values_and_shape() {
+        let set = ramp(50);
+        let other = Shape { height: 1, width: 2, channels: 1 };
+        let mut changed = set.images().to_vec();
+        changed[7] += 1e-6;
+        let hash = |shape, images| Dataset::new(About::default(), shape, images).unwrap().hash();
+        assert_eq!(hash(set.shape(), set.images().to_vec()), set.hash());
+        assert_ne!(hash(set.shape(), changed), set.hash());
+        assert_ne!(hash(other, set.images().to_vec()), set.hash());
     }
 
     #[test]

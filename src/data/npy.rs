@@ -24,6 +24,7 @@ pub(super) fn import(name: &str, bytes: &[u8], options: &Options) -> Result<Data
 
     let mut builder = Builder::new(name, options);
     let (low, high) = match kind {
+        Kind::Bool => (0.0, 1.0),
         Kind::U8 => (0.0, 255.0),
         _ => {
             let (low, high, note) = range(kind, data, &layout)?;
@@ -45,10 +46,15 @@ pub(super) fn import(name: &str, bytes: &[u8], options: &Options) -> Result<Data
     builder.finish()
 }
 
-/// Type of the values.
+/// Type of the values, and for those of several bytes whether the highest comes first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
+    Bool,
     U8,
+    I8,
+    U16 { big_endian: bool },
+    I16 { big_endian: bool },
+    F16 { big_endian: bool },
     F32 { big_endian: bool },
     F64 { big_endian: bool },
 }
@@ -56,14 +62,21 @@ enum Kind {
 impl Kind {
     fn parse(value: &str) -> Result<Self> {
         let name = value.strip_prefix('\'').and_then(|value| value.split('\'').next());
-        match name.unwrap_or("a structure") {
-            "|u1" | "<u1" | ">u1" => Ok(Self::U8),
-            "<f4" => Ok(Self::F32 { big_endian: false }),
-            ">f4" => Ok(Self::F32 { big_endian: true }),
-            "<f8" => Ok(Self::F64 { big_endian: false }),
-            ">f8" => Ok(Self::F64 { big_endian: true }),
-            other => Err(Error::bad_input(
-                format!("The array's values are {other}; u1, f4 and f8 are read"),
+        let name = name.unwrap_or("a structure");
+        let big_endian = name.starts_with('>');
+        match name.trim_start_matches(['|', '<', '>', '=']) {
+            "b1" => Ok(Self::Bool),
+            "u1" => Ok(Self::U8),
+            "i1" => Ok(Self::I8),
+            "u2" => Ok(Self::U16 { big_endian }),
+            "i2" => Ok(Self::I16 { big_endian }),
+            "f2" => Ok(Self::F16 { big_endian }),
+            "f4" => Ok(Self::F32 { big_endian }),
+            "f8" => Ok(Self::F64 { big_endian }),
+            _ => Err(Error::bad_input(
+                format!(
+                    "The array's values are {name}; bool, integers of 8 or 16 bits and floats are read"
+                ),
                 "Save it with .astype('uint8') or .astype('float32')",
             )),
         }
@@ -71,7 +84,8 @@ impl Kind {
 
     const fn size(self) -> usize {
         match self {
-            Self::U8 => 1,
+            Self::Bool | Self::U8 | Self::I8 => 1,
+            Self::U16 { .. } | Self::I16 { .. } | Self::F16 { .. } => 2,
             Self::F32 { .. } => 4,
             Self::F64 { .. } => 8,
         }
@@ -79,21 +93,41 @@ impl Kind {
 
     /// Value number `position`; positions are inside the array, whose size was checked.
     fn value(self, data: &[u8], position: usize) -> f32 {
+        /// The next bytes, the lowest first.
+        fn word<const N: usize>(bytes: &[u8], big_endian: bool) -> [u8; N] {
+            let mut word = bytes.first_chunk().copied().unwrap_or([0; N]);
+            if big_endian {
+                word.reverse();
+            }
+            word
+        }
         let bytes = &data[position * self.size()..];
-        match (self, bytes) {
-            (Self::F32 { big_endian }, &[a, b, c, d, ..]) => {
-                let bytes = [a, b, c, d];
-                if big_endian { f32::from_be_bytes(bytes) } else { f32::from_le_bytes(bytes) }
-            }
-            (Self::F64 { big_endian }, &[a, b, c, d, e, f, g, h, ..]) => {
-                let bytes = [a, b, c, d, e, f, g, h];
-                let wide =
-                    if big_endian { f64::from_be_bytes(bytes) } else { f64::from_le_bytes(bytes) };
-                wide as f32
-            }
-            _ => f32::from(bytes[0]),
+        match self {
+            // NumPy takes any byte but 0 for true.
+            Self::Bool => f32::from(u8::from(bytes[0] != 0)),
+            Self::U8 => bytes[0].into(),
+            Self::I8 => (bytes[0] as i8).into(),
+            Self::U16 { big_endian } => u16::from_le_bytes(word(bytes, big_endian)).into(),
+            Self::I16 { big_endian } => i16::from_le_bytes(word(bytes, big_endian)).into(),
+            Self::F16 { big_endian } => half(u16::from_le_bytes(word(bytes, big_endian))),
+            Self::F32 { big_endian } => f32::from_le_bytes(word(bytes, big_endian)),
+            Self::F64 { big_endian } => f64::from_le_bytes(word(bytes, big_endian)) as f32,
         }
     }
+}
+
+/// A float of 16 bits: sign, 5 bits of exponent, 10 of fraction.
+fn half(bits: u16) -> f32 {
+    let sign = u32::from(bits >> 15) << 31;
+    let rest = u32::from(bits & 0x7fff);
+    let magnitude = if rest >= 0x7c00 {
+        // Infinity, or not a number.
+        f32::from_bits(0x7f80_0000 | (rest & 0x3ff) << 13)
+    } else {
+        // As bits of an `f32` its exponent is 112 too small, also where the number is subnormal.
+        f32::from_bits(rest << 13) * f32::from_bits((127 + 112) << 23)
+    };
+    f32::from_bits(magnitude.to_bits() | sign)
 }
 
 /// Where the value of an image, row, column and channel lies.
@@ -157,6 +191,8 @@ fn range(kind: Kind, data: &[u8], layout: &Layout) -> Result<(f32, f32, &'static
         (-1.0, 1.0, "Values were taken to run from -1 to 1.")
     } else if least >= 0.0 && most <= 255.0 {
         (0.0, 255.0, "Values were taken to run from 0 to 255.")
+    } else if matches!(kind, Kind::U16 { .. }) {
+        (0.0, 65535.0, "Values were taken to run from 0 to 65535.")
     } else if least < most {
         (least, most, "The least value was taken for black and the largest for white.")
     } else {
@@ -185,4 +221,30 @@ fn axes(value: &str) -> Result<Vec<usize>> {
 
 fn bad_header() -> Error {
     Error::bad_input("The .npy header can't be understood", "Save the array again with numpy.save")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves() {
+        let cases = [
+            (0x0000, 0.0),
+            (0x8000, -0.0),
+            (0x0001, 5.960_464_5e-8),
+            (0x03ff, 6.097_555e-5),
+            (0x0400, 6.103_515_6e-5),
+            (0x3555, 0.333_251_95),
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x7bff, 65504.0),
+            (0x7c00, f32::INFINITY),
+            (0xfc00, f32::NEG_INFINITY),
+        ];
+        for (bits, value) in cases {
+            assert_eq!(half(bits).to_bits(), f32::to_bits(value), "{bits:04x}");
+        }
+        assert!(half(0x7e00).is_nan());
+    }
 }

@@ -1,6 +1,6 @@
 //! The sets that come with the page, as [`Dataset`]s.
 
-use super::{About, Builder, Dataset, Options, Shape, builder::from_bytes, packed::Packed};
+use super::{About, Builder, Dataset, Labels, Options, Shape, builder::from_bytes, packed::Packed};
 use crate::error::{Error, Result};
 
 pub(super) fn import(bytes: &[u8], options: &Options) -> Result<Dataset> {
@@ -16,7 +16,8 @@ pub(super) fn import(bytes: &[u8], options: &Options) -> Result<Dataset> {
     let mut builder = Builder::new("", options);
     let (name, source, licence) = (set.name, set.source, set.licence);
     builder.about = About { name, source, licence, ..About::default() };
-    for i in builder.choose(set.count) {
+    let chosen: Vec<usize> = builder.choose(set.count).collect();
+    for &i in &chosen {
         let rows = &set.pixels[(i * set.height + top) * row_values..];
         let read = |y: usize, row: &mut [f32]| from_bytes(&rows[y * row_values + first..], row);
         let mut mean = 0.0;
@@ -34,7 +35,12 @@ pub(super) fn import(bytes: &[u8], options: &Options) -> Result<Dataset> {
             }
         })?;
     }
-    builder.finish()
+    let made = builder.finish()?;
+    if set.classes.is_empty() {
+        return Ok(made);
+    }
+    let labels = chosen.iter().map(|&i| set.labels[i]).collect();
+    made.with_labels(Labels::new(set.classes, labels)?)
 }
 
 #[cfg(test)]
@@ -51,8 +57,58 @@ mod tests {
             width: 4,
             channels: 1,
             patches,
+            classes: vec!["first".into(), "second".into()],
+            labels: vec![1, 0],
             pixels: (0..32).collect(),
         }
+    }
+
+    #[test]
+    fn pixels_come_back_whether_they_are_predicted_or_not() {
+        for channels in 1..=4 {
+            for (height, width) in [(1, 1), (1, 5), (5, 1), (7, 6)] {
+                let total = 3 * height * width * channels;
+                let noise = (0..total).map(|i| (i * i * 2_654_435 >> 7) as u8).collect();
+                let smooth = (0..total).map(|i| (i / channels) as u8).collect();
+                for pixels in [noise, smooth, vec![255; total]] {
+                    let (labels, patches) = (vec![0, 1, 0], false);
+                    let set = Packed {
+                        count: 3,
+                        height,
+                        width,
+                        channels,
+                        labels,
+                        pixels,
+                        ..set(patches)
+                    };
+                    assert_eq!(Packed::decode(&set.encode()).as_ref(), Ok(&set));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn photographs_take_less_space_predicted() {
+        // A slope with a little noise, in colour: what a photograph looks like from close by.
+        let (height, width, channels) = (32, 32, 3);
+        let pixel = |i: usize| {
+            let (x, y) = (i / 3 % 32, i / 96 % 32);
+            (60 + 2 * x + 3 * y + i % 3 * 20 + (i * i * 2_654_435 >> 9) % 4) as u8
+        };
+        let pixels: Vec<u8> = (0..2 * 3072).map(pixel).collect();
+        let plain = miniz_oxide::deflate::compress_to_vec_zlib(&pixels, 10).len();
+        let set = Packed { height, width, channels, pixels, ..set(false) };
+        assert!(set.encode().len() < plain / 2, "{} of {plain}", set.encode().len());
+    }
+
+    #[test]
+    fn labels_are_read() {
+        let read = import(&set(false).encode(), &Options::default()).unwrap();
+        assert_eq!(read.labels().unwrap().name_of(0), Some("second"));
+        assert_eq!(read.class("first").unwrap().images(), read.image(1));
+        let mut wrong = set(false);
+        wrong.labels = vec![0, 2];
+        assert!(Packed::decode(&wrong.encode()).is_err());
     }
 
     #[test]

@@ -5,11 +5,14 @@ use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
 use super::{JsResult, Options, fields, object};
-use crate::data::{self, Builder, Picture, Split};
+use crate::data::{self, Builder, Channels, Fit, Labels, Picture, Split};
 use crate::error::{Error, Result};
 
 /// Most images that are held out from training.
 const HELD_OUT: usize = 1024;
+
+/// Most images that are read from a file.
+const MAX_IMAGES: usize = 20_000;
 
 /// A set of images, split into a training pool and held-out images.
 #[wasm_bindgen]
@@ -19,10 +22,20 @@ pub struct Dataset {
     pub(super) split: Split,
 }
 
-/// How to read a set, from `{size?, colour?}`.
+/// How to read a set, from `{size?, channels?, colour?, crop?}`. `channels` is what a recipe says;
+/// `colour: false` asks for grey. Without either, images stay what they are.
 fn reading(o: Options<'_>) -> JsResult<data::Options> {
-    let (size, colour) = (o.whole_if("size")?, o.get("colour").is_truthy());
-    Ok(data::Options { size, colour, ..data::Options::default() })
+    let channels = match o.whole_if("channels")? {
+        Some(1) => Some(Channels::Grey),
+        Some(3) => Some(Channels::Colour),
+        Some(other) => {
+            let message = format!("Images of {other} channels can't be made");
+            return Err(Error::bad_input(message, "Choose 1 (grey) or 3 (colour)").into());
+        }
+        None => (o.get("colour") == JsValue::FALSE).then_some(Channels::Grey),
+    };
+    let fit = if o.get("crop") == JsValue::FALSE { Fit::Stretch } else { Fit::Crop };
+    Ok(data::Options { size: o.whole_if("size")?, channels, fit, max_images: MAX_IMAGES })
 }
 
 #[derive(Serialize)]
@@ -35,15 +48,20 @@ struct Info<'a> {
     count: usize,
     train_count: usize,
     held_out_count: usize,
+    classes: &'a [String],
 }
 
 impl Dataset {
-    /// Splits `set` as `{seed?, heldOut?}` says.
-    fn new(set: &data::Dataset, o: Options<'_>) -> JsResult<Self> {
+    /// Splits `set`, or one class of it, as `{class?, seed?, heldOut?}` says.
+    fn new(set: data::Dataset, o: Options<'_>) -> JsResult<Self> {
+        let set = match o.get("class").as_string() {
+            Some(class) => set.class(&class)?,
+            None => set,
+        };
         // An eighth, so that even a handful of images leaves most for training.
         let held_out = o.whole_if("heldOut")?.unwrap_or_else(|| set.hold_out(8, HELD_OUT));
         let seed = if o.get("seed").is_undefined() { 0 } else { o.seed()? };
-        Ok(Self { about: set.about.clone(), split: set.split(seed, held_out)? })
+        Ok(Self { split: set.split(seed, held_out)?, about: set.about })
     }
 
     fn row<'a>(&self, rows: &'a [f32], index: usize) -> Result<&'a [f32]> {
@@ -73,7 +91,7 @@ impl Dataset {
     ) -> JsResult<Self> {
         let o = Options(o);
         let (size, count, seed) = (o.whole("size")?, o.whole("count")?, o.seed()?);
-        Self::new(&data::faces::faces(seed, count as u32, size)?, o)
+        Self::new(data::faces::faces(seed, count as u32, size)?, o)
     }
 
     /// A file: a set that comes with the page, IDX, CIFAR-10, .npy or .npz.
@@ -83,31 +101,7 @@ impl Dataset {
         #[wasm_bindgen(unchecked_param_type = "ImportOptions")] o: &JsValue,
     ) -> JsResult<Self> {
         let o = Options(o);
-        Self::new(&data::import(name, bytes, &reading(o)?)?, o)
-    }
-
-    /// Pictures that the page decoded.
-    pub fn pictures(
-        name: &str,
-        #[wasm_bindgen(
-            unchecked_param_type = "{width: number, height: number, data: Uint8ClampedArray}[]"
-        )]
-        list: &Array,
-        #[wasm_bindgen(unchecked_param_type = "ImportOptions")] o: &JsValue,
-    ) -> JsResult<Self> {
-        let o = Options(o);
-        let mut builder = Builder::new(name, &reading(o)?);
-        for picture in list.iter() {
-            let picture = Options(&picture);
-            let (width, height) = (picture.whole("width")?, picture.whole("height")?);
-            let bytes = picture
-                .get("data")
-                .dyn_into::<Uint8ClampedArray>()
-                .map_err(|_| Error::bad_input("A picture comes without its pixels", ""))?;
-            let rgba = bytes.to_vec();
-            builder.push_picture(Picture { width, height, rgba: &rgba })?;
-        }
-        Self::new(&builder.finish()?, o)
+        Self::new(data::import(name, bytes, &reading(o)?)?, o)
     }
 
     /// What the set is.
@@ -120,6 +114,7 @@ impl Dataset {
             count: train_count + held_out_count,
             train_count,
             held_out_count,
+            classes: self.split.labels().map_or(&[], Labels::names),
         })
     }
 
@@ -140,6 +135,17 @@ impl Dataset {
         Ok(self.image("heldOut", index)?.to_vec())
     }
 
+    /// What the class of an image is called, if the set has classes.
+    pub fn label(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "'train' | 'heldOut'")] split: &str,
+        index: usize,
+    ) -> Option<String> {
+        // Training images come first.
+        let first = if split == "train" { 0 } else { self.split.train_len() };
+        self.split.labels()?.name_of(first + index).map(str::to_owned)
+    }
+
     /// Any number of images as RGBA bytes to show, standardization undone.
     #[wasm_bindgen(unchecked_return_type = "Uint8ClampedArray<ArrayBuffer>")]
     pub fn rgba(&self, values: &[f32]) -> JsValue {
@@ -149,6 +155,37 @@ impl Dataset {
             _ => bytes.iter().flat_map(|&grey| [grey, grey, grey, 255]).collect(),
         };
         Uint8ClampedArray::from(rgba.as_slice()).into()
+    }
+}
+
+/// A set in the making, of pictures that the page decodes one after the other: so there is never more
+/// than one at full size in memory.
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct Pictures {
+    builder: Builder,
+    options: JsValue,
+}
+
+#[wasm_bindgen]
+impl Pictures {
+    /// An empty set.
+    #[wasm_bindgen(constructor)]
+    pub fn new(
+        name: &str,
+        #[wasm_bindgen(unchecked_param_type = "ImportOptions")] o: JsValue,
+    ) -> JsResult<Self> {
+        Ok(Self { builder: Builder::new(name, &reading(Options(&o))?), options: o })
+    }
+
+    /// Adds a picture: four bytes per pixel, as `ImageData` has them.
+    pub fn push(&mut self, width: usize, height: usize, rgba: &[u8]) -> JsResult<()> {
+        Ok(self.builder.push_picture(Picture { width, height, rgba })?)
+    }
+
+    /// The set of all pictures.
+    pub fn finish(self) -> JsResult<Dataset> {
+        Dataset::new(self.builder.finish()?, Options(&self.options))
     }
 }
 

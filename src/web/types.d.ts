@@ -9,8 +9,16 @@ export interface EngineInfo {
 
 /** How to read and split a set. */
 export interface ImportOptions {
+  /** Pixels along a side; by default as in the file, up to 64. */
   size?: number;
+  /** False for grey; by default images stay what they are. */
   colour?: boolean;
+  /** 1 (grey) or 3 (colour), as a recipe has it. */
+  channels?: number;
+  /** False to squash pictures instead of cutting out their middle square. */
+  crop?: boolean;
+  /** Images of this class only. */
+  class?: string | null;
   seed?: number;
   heldOut?: number;
 }
@@ -19,9 +27,15 @@ export interface ImportOptions {
 export interface Recipe {
   set: string;
   size: number;
+  channels?: number;
+  crop?: boolean;
+  class?: string | null;
   seed: number;
   count: number;
   heldOut: number;
+  source?: string;
+  /** What the images are; the same wherever they come from. */
+  hash?: string;
 }
 
 export interface DatasetInfo {
@@ -36,6 +50,8 @@ export interface DatasetInfo {
   count: number;
   trainCount: number;
   heldOutCount: number;
+  /** What its classes are called; none if its images have no labels. */
+  classes: string[];
 }
 
 export interface Denoised {

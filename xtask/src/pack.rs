@@ -2,9 +2,10 @@
 
 use std::{fs, path::Path};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use jpeg_decoder::PixelFormat;
 
+use cifar10::fetch::Problem;
 use packed::Packed;
 
 /// The format, which belongs to the library. Depending on the library would compile wgpu for the
@@ -12,31 +13,96 @@ use packed::Packed;
 #[path = "../../src/data/packed.rs"]
 mod packed;
 
-/// A set: the file it is packed to, and how it is made from `node_modules`.
+/// What is known of CIFAR-10 and how to fetch it belong to the library, too.
+#[path = "../../src/data/cifar10/mod.rs"]
+mod cifar10;
+
+/// A set: its name, and how it is made from `node_modules`.
 type Set = (&'static str, fn(&Path) -> Result<Packed>);
 
-const SETS: [Set; 3] = [("patches.bin", patches), ("fashion.bin", fashion), ("mnist.bin", mnist)];
+const SETS: [Set; 4] =
+    [("patches", patches), ("fashion", fashion), ("mnist", mnist), ("cifar10", cifar10)];
 
-/// Packs every set that is missing or older than this program into `www/public/data/`. The npm
-/// packages must be installed.
+/// The most that the page may have to download for a set.
+const MAX_BYTES: usize = 8_000_000;
+
+/// Packs every set that is missing or older than this program into `www/public/data/`, and lists what
+/// is there in `index.json`. The npm packages must be installed. CIFAR-10 is not one of them; if it
+/// can't be had, the page does without.
 pub(crate) fn pack(root: &Path) -> Result<()> {
     let modules = root.join("www/node_modules");
     let folder = root.join("www/public/data");
     fs::create_dir_all(&folder)?;
     let program = fs::metadata(std::env::current_exe()?)?.modified()?;
+    let mut index = Vec::new();
     for (name, make) in SETS {
-        let path = folder.join(name);
+        let path = folder.join(format!("{name}.bin"));
         let made = fs::metadata(&path).and_then(|file| file.modified());
-        if made.is_ok_and(|made| made > program) {
-            continue;
-        }
-        let set = make(&modules).with_context(|| format!("could not pack {name}"))?;
-        let file = set.encode();
-        ensure!(Packed::decode(&file).as_ref() == Ok(&set), "{name} does not read back");
-        fs::write(&path, &file)?;
-        println!("      {name}: {} images, {} kB", set.count, file.len() / 1000);
+        let file = if made.is_ok_and(|made| made > program) {
+            fs::read(&path)?
+        } else {
+            let set = match make(&modules) {
+                Ok(set) => set,
+                Err(error) if error.is::<Problem>() => {
+                    println!("      {name} is left out: {error}");
+                    // An older one would be listed by nobody.
+                    drop(fs::remove_file(&path));
+                    continue;
+                }
+                Err(error) => return Err(error.context(format!("could not pack {name}"))),
+            };
+            let file = set.encode();
+            ensure!(Packed::decode(&file).as_ref() == Ok(&set), "{name} does not read back");
+            ensure!(file.len() <= MAX_BYTES, "{name} takes {} bytes", file.len());
+            fs::write(&path, &file)?;
+            println!("      {name}: {} images, {} kB", set.count, file.len() / 1000);
+            file
+        };
+        index.push(entry(name, &file)?);
     }
-    Ok(())
+    Ok(fs::write(folder.join("index.json"), format!("{{\n{}\n}}\n", index.join(",\n")))?)
+}
+
+/// What the index says of a set.
+fn entry(name: &str, file: &[u8]) -> Result<String> {
+    let set = Packed::decode(file).map_err(|problem| anyhow!("{name} {problem}"))?;
+    let Packed { count, height, width, channels, .. } = set;
+    Ok(format!(
+        "  \"{name}\": {{ \"file\": \"data/{name}.bin\", \"bytes\": {}, \"count\": {count}, \
+         \"height\": {height}, \"width\": {width}, \"channels\": {channels} }}",
+        file.len()
+    ))
+}
+
+/// The first images of CIFAR-10, which is in random order: 4,096 to train on, and 256 more.
+fn cifar10(_: &Path) -> Result<Packed> {
+    const COUNT: usize = 4096 + 256;
+    if !cifar10::fetch::path()?.exists() {
+        println!("      Downloading CIFAR-10: 139 MB, once");
+    }
+    cifar10::fetch::fetch(&mut |_| ())?;
+    let records = cifar10::fetch::read()?;
+    let (records, _) = records.as_chunks::<{ cifar10::RECORD }>();
+    let (mut labels, mut pixels) = (Vec::new(), Vec::new());
+    for [label, planes @ ..] in &records[..COUNT] {
+        labels.push(*label);
+        for at in 0..cifar10::PLANE {
+            pixels.extend([0, 1, 2].map(|channel| planes[channel * cifar10::PLANE + at]));
+        }
+    }
+    Ok(Packed {
+        name: "CIFAR-10".into(),
+        source: format!("{}; the first 4,352 of its 50,000 training images", cifar10::SOURCE),
+        licence: cifar10::LICENCE.into(),
+        count: COUNT,
+        height: cifar10::SIDE,
+        width: cifar10::SIDE,
+        channels: 3,
+        patches: false,
+        classes: cifar10::CLASSES.map(String::from).to_vec(),
+        labels,
+        pixels,
+    })
 }
 
 /// MNIST and its like: grey, 28×28.
@@ -64,6 +130,8 @@ fn mnist(modules: &Path) -> Result<Packed> {
         width: DIGIT_SIDE,
         channels: 1,
         patches: false,
+        classes: Vec::new(),
+        labels: Vec::new(),
         pixels: pixels.to_vec(),
     })
 }
@@ -103,6 +171,8 @@ fn fashion(modules: &Path) -> Result<Packed> {
         width: DIGIT_SIDE,
         channels: 1,
         patches: false,
+        classes: Vec::new(),
+        labels: Vec::new(),
         pixels,
     })
 }
@@ -152,6 +222,8 @@ fn patches(modules: &Path) -> Result<Packed> {
         width: SIDE,
         channels: 1,
         patches: true,
+        classes: Vec::new(),
+        labels: Vec::new(),
         pixels: found.concat(),
     })
 }
