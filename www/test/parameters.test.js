@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defaults, fromFraction, fromSearch, parameters, toFraction, toSearch } from "../src/parameters.js";
+import { defaults, fromFraction, fromSearch, parameters, toFraction, toSearch } from "../src/state/parameters.js";
 
-/** @typedef {import("../src/parameters.js").Key} Key */
-/** @typedef {import("../src/parameters.js").Range} Range */
+/** @typedef {import("../src/state/parameters.js").Key} Key */
+/** @typedef {import("../src/state/parameters.js").Range} Range */
 
 const keys = /** @type {Key[]} */ (Object.keys(parameters));
 

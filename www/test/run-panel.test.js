@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { same } from "../src/run-panel.js";
-import { statusLine } from "../src/run-parts.js";
+import { same } from "../src/runs/run-panel.js";
+import { statusLine } from "../src/runs/run-parts.js";
 
 const progress = { step: 420, total: 2000, stepsPerSecond: 34.7, secondsLeft: 45.2, workers: 2, members: [] };
 
-/** @param {Partial<import("../src/run-panel.js").Run>} change */
+/** @param {Partial<import("../src/runs/run-panel.js").Run>} change */
 const run = (change) => ({
   state: /** @type {const} */ ("running"),
   progress,

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
-import { mergeReports } from "../src/engine/run.js";
-import { Runner } from "../src/engine/runner.js";
-import { openPromise } from "../src/engine/timing.js";
+import { mergeReports } from "../src/runs/run.js";
+import { Runner } from "../src/runs/runner.js";
+import { openPromise } from "../src/runs/timing.js";
 
-/** @typedef {import("../src/engine/run.js").Run} Run */
-/** @typedef {import("../src/storage.js").KeptRun} KeptRun */
+/** @typedef {import("../src/runs/run.js").Run} Run */
+/** @typedef {import("../src/runs/storage.js").KeptRun} KeptRun */
 
 const SHARE_STEPS = 30;
 /** What a slice takes in truth, so that a run lasts long enough to be watched. */

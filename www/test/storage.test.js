@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RunStorage } from "../src/storage.js";
+import { RunStorage } from "../src/runs/storage.js";
 
 /**
  * As much of IndexedDB as the storage uses: one store, ordered by date. `full` makes a commit fail.

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
-import { Store } from "../src/store.js";
+import { Store } from "../src/state/store.js";
 
 /**
  * As much of a window as the store needs.

@@ -2,11 +2,11 @@
  * Where data sets come from. Of the reader's own files, arrays go to the Rust importers as they are, and pictures are
  * decoded by the browser first. Nothing leaves the machine.
  */
-import { DATA_SETS, isPageSet } from "../data.js";
+import { DATA_SETS, isPageSet } from "../state/data-sets.js";
 import { base } from "./serve.js";
 
 /**
- * @typedef {import("../report.js").DataRecipe} DataRecipe
+ * @typedef {import("../reports/report.js").DataRecipe} DataRecipe
  * @typedef {import("../../pkg/hidden_gaussian.js").ImportOptions} ImportOptions
  * @typedef {{name: string, bytes: Uint8Array}} Entry
  */

@@ -7,9 +7,9 @@
  * likes between them. A call has an id; its answer, `done` or `failed`, carries the same id. Besides answers the worker
  * sends `event`s: which engine runs, and what it is busy with.
  *
- * @typedef {import("../parameters.js").DataName} DataName
- * @typedef {import("../parameters.js").EngineChoice} EngineChoice
- * @typedef {import("../parameters.js").Split} Split
+ * @typedef {import("../state/parameters.js").DataName} DataName
+ * @typedef {import("../state/parameters.js").EngineChoice} EngineChoice
+ * @typedef {import("../state/parameters.js").Split} Split
  *
  * @typedef {object} Setting what both denoisers are fitted to, and where
  * @property {EngineChoice} engine
@@ -106,12 +106,12 @@
  * }} Calls
  * @typedef {keyof Calls} Kind
  *
- * @typedef {import("../report.js").DataRecipe} DataRecipe
- * @typedef {import("../report.js").Report} Report
+ * @typedef {import("../reports/report.js").DataRecipe} DataRecipe
+ * @typedef {import("../reports/report.js").Report} Report
  *
  * @typedef {object} RunOptions what to run
- * @property {import("../report.js").ExperimentName} experiment
- * @property {import("../report.js").Preset} preset
+ * @property {import("../reports/report.js").ExperimentName} experiment
+ * @property {import("../reports/report.js").Preset} preset
  * @property {DataRecipe} data
  * @property {true} [own] it is on the reader's own images, which may have the name of a set of the page
  * @property {number} seed

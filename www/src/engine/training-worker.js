@@ -5,7 +5,7 @@
  * library.
  */
 import init, { Dataset, Engine, Run, checkCount, presetConfig, selfCheck, shares, unzip } from "../../pkg/hidden_gaussian.js";
-import { parseReport } from "../report.js";
+import { parseReport } from "../reports/report.js";
 import { importer } from "./import.js";
 import { notStarted } from "./protocol.js";
 import { serve } from "./serve.js";
@@ -82,7 +82,7 @@ async function each(ask) {
 
 /**
  * The images of a run, made once: the reader's own, if it is on those, whatever they are called.
- * @param {import("../report.js").DataRecipe} recipe
+ * @param {import("../reports/report.js").DataRecipe} recipe
  * @param {import("./protocol.js").OwnImages} [own]
  */
 function images(recipe, own) {

@@ -5,7 +5,7 @@
  * because neighbouring calls are nearly always about the same ones.
  */
 import init, { Dataset, Engine, Exact, unzip, wienerDescent } from "../../pkg/exact/hidden_gaussian.js";
-import { DATA_SETS } from "../data.js";
+import { DATA_SETS } from "../state/data-sets.js";
 import { importer } from "./import.js";
 import { toFailure } from "./protocol.js";
 import { post, serve } from "./serve.js";

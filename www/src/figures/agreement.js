@@ -1,19 +1,19 @@
 /** Figure IV.3: two networks that share no training image, and the images that they make from the same noise. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { chart, onAxis } from "../chart.js";
-import { QUICK_FACES } from "../data.js";
-import { divergence, divergenceSentence } from "../divergence.js";
-import { canvas, element } from "../dom.js";
-import { count, fixed, noted, percent, sentences } from "../format.js";
-import { drawRow } from "../images.js";
-import { axisName, crosses, HALO, title } from "../marks.js";
-import { provenance, reportFigure, ReportSource } from "../reports.js";
-import { runPanel } from "../run-panel.js";
-import { nearestStop, runSlider } from "../run-slider.js";
-import { decodeImages } from "../runs.js";
+import { chart, onAxis } from "../ui/chart.js";
+import { QUICK_FACES } from "../state/data-sets.js";
+import { divergence, divergenceSentence } from "../reports/divergence.js";
+import { canvas, element } from "../ui/dom.js";
+import { count, fixed, noted, percent, sentences } from "../ui/format.js";
+import { drawRow } from "../ui/images.js";
+import { axisName, crosses, HALO, title } from "../ui/marks.js";
+import { provenance, reportFigure, ReportSource } from "../reports/source.js";
+import { runPanel } from "../runs/run-panel.js";
+import { nearestStop, runSlider } from "../ui/run-slider.js";
+import { decodeImages } from "../reports/recorded.js";
 
 /**
- * @typedef {import("../report.js").Agreement} Agreement
+ * @typedef {import("../reports/report.js").Agreement} Agreement
  * @typedef {{sizes: Agreement[], n: number, recorded: Agreement[]}} Shown `recorded`: drawn faint behind a live run
  */
 
@@ -23,7 +23,7 @@ const HEIGHT = 280;
 /** Enough for two sets of 1,024 faces that share none. */
 const HALVES = { ...QUICK_FACES, count: 2 * 1024 + QUICK_FACES.heldOut };
 
-/** The recorded run of networks that share no image. @param {import("../store.js").Store} store */
+/** The recorded run of networks that share no image. @param {import("../state/store.js").Store} store */
 export const agreementSource = (store) =>
   /** @type {ReportSource<"strong-generalization">} */ (
     new ReportSource(store, [], () => "strong-generalization-main-faces")
@@ -31,7 +31,7 @@ export const agreementSource = (store) =>
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {import("./figure.js").Page} page
  * @param {ReportSource<"strong-generalization">} source
  */
 export function agreementFigure(root, page, source) {
@@ -94,7 +94,7 @@ export function agreementFigure(root, page, source) {
   });
 }
 
-/** What was found, the smallest size first. @param {import("../report.js").Report<"strong-generalization">} report */
+/** What was found, the smallest size first. @param {import("../reports/report.js").Report<"strong-generalization">} report */
 const bySize = ({ findings }) => [...findings].sort((a, b) => a.n - b.n);
 
 /** The size nearest to the reader's wish. @param {Agreement[]} sizes @param {number} wish */
@@ -114,7 +114,7 @@ const agreementSentence = ({ n, status, cosine }) =>
 function agreementChart(root) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<Shown>} */ ({
+    /** @type {import("../ui/chart.js").ChartSpec<Shown>} */ ({
       name: "agreement of two networks",
       label: ({ sizes }) =>
         `Cosine between the samples of two networks from the same noise: ` +

@@ -1,23 +1,23 @@
 /** Figure III.3: what the linear denoiser is made of, beside the principal axes of the training images. */
 import { cell, text } from "@observablehq/plot";
-import { ends } from "../bias.js";
-import { chart } from "../chart.js";
-import { canvas, element } from "../dom.js";
-import { count, fixed, percent, significant } from "../format.js";
-import { drawGrid, pictureCount } from "../images.js";
-import { title } from "../marks.js";
-import { reportFigure } from "../reports.js";
-import { nearestStop, runSlider } from "../run-slider.js";
-import { decodeImages } from "../runs.js";
+import { ends } from "../reports/gaussian-bias.js";
+import { chart } from "../ui/chart.js";
+import { canvas, element } from "../ui/dom.js";
+import { count, fixed, percent, significant } from "../ui/format.js";
+import { drawGrid, pictureCount } from "../ui/images.js";
+import { title } from "../ui/marks.js";
+import { reportFigure } from "../reports/source.js";
+import { nearestStop, runSlider } from "../ui/run-slider.js";
+import { decodeImages } from "../reports/recorded.js";
 
-/** @typedef {import("../report.js").Alignment} Alignment */
+/** @typedef {import("../reports/report.js").Alignment} Alignment */
 
 const HEIGHT = 340;
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
- * @param {import("../reports.js").ReportSource<"gaussian-bias">} source
+ * @param {import("./figure.js").Page} page
+ * @param {import("../reports/source.js").ReportSource<"gaussian-bias">} source
  */
 export function alignmentFigure(root, page, source) {
   const { store, live } = page;
@@ -68,7 +68,7 @@ export function alignmentFigure(root, page, source) {
 function matrixChart(root) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<Alignment>} */ ({
+    /** @type {import("../ui/chart.js").ChartSpec<Alignment>} */ ({
       name: "alignment of singular vectors and principal axes",
       label: ({ sigma, matrix, overlap }) =>
         `Alignment of the first ${matrix.length} singular vectors of the linear denoiser at noise level ` +

@@ -1,12 +1,12 @@
 /** Figure I.1: one noisy image, two exact denoisers, and the softmax weights behind the first. */
 import { barY, ruleY, text } from "@observablehq/plot";
-import { chart } from "../chart.js";
-import { setEnd } from "../controls.js";
-import { HIGH_NOISE } from "../denoisers.js";
-import { canvas, element, make, NARROW } from "../dom.js";
-import { liveFigure, SETTING, setting } from "../figure.js";
-import { count, fixed, milliseconds, percent, significant } from "../format.js";
-import { drawPicture, pictureCount } from "../images.js";
+import { chart } from "../ui/chart.js";
+import { setEnd } from "../ui/controls.js";
+import { HIGH_NOISE } from "../reports/denoisers.js";
+import { canvas, element, make, NARROW } from "../ui/dom.js";
+import { liveFigure, SETTING, setting } from "./figure.js";
+import { count, fixed, milliseconds, percent, significant } from "../ui/format.js";
+import { drawPicture, pictureCount } from "../ui/images.js";
 
 /** @typedef {import("../engine/protocol.js").DenoiseResult} DenoiseResult */
 
@@ -16,7 +16,7 @@ const BARS_NARROW = 8;
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {import("./figure.js").Page} page
  */
 export function denoiseFigure(root, page) {
   const pictures = {
@@ -105,7 +105,7 @@ export function denoiseFigure(root, page) {
 function weightsChart(root) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<DenoiseResult>} */ ({
+    /** @type {import("../ui/chart.js").ChartSpec<DenoiseResult>} */ ({
       name: "largest softmax weights",
       label: ({ weights, effective, n }) =>
         `Largest softmax weights: the first image has ${percent(weights[0])}; effectively ${share(effective)} of ${count(n)} images share the answer`,

@@ -1,22 +1,22 @@
 /** Figure IV.1: networks of every width at every moment of their training, their samples and their scores. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { chart } from "../chart.js";
-import { QUICK_FACES } from "../data.js";
-import { divergence, divergenceSentence, isSound } from "../divergence.js";
-import { canvas, element } from "../dom.js";
-import { count, fixed, noted, percent, sentences } from "../format.js";
-import { drawRow } from "../images.js";
-import { axisName, crosses, HALO, title } from "../marks.js";
-import { memorizedColour } from "../memorized.js";
-import { provenance, reportFigure, ReportSource } from "../reports.js";
-import { runPanel } from "../run-panel.js";
-import { runSlider } from "../run-slider.js";
-import { decodeImages } from "../runs.js";
-import { atTheEnd, peak, plane, standAt, widthOf } from "../sittings.js";
+import { chart } from "../ui/chart.js";
+import { QUICK_FACES } from "../state/data-sets.js";
+import { divergence, divergenceSentence, isSound } from "../reports/divergence.js";
+import { canvas, element } from "../ui/dom.js";
+import { count, fixed, noted, percent, sentences } from "../ui/format.js";
+import { drawRow } from "../ui/images.js";
+import { axisName, crosses, HALO, title } from "../ui/marks.js";
+import { memorizedColour } from "../ui/memorized.js";
+import { provenance, reportFigure, ReportSource } from "../reports/source.js";
+import { runPanel } from "../runs/run-panel.js";
+import { runSlider } from "../ui/run-slider.js";
+import { decodeImages } from "../reports/recorded.js";
+import { atTheEnd, peak, plane, standAt, widthOf } from "../reports/emergence.js";
 
 /**
- * @typedef {import("../report.js").Sitting} Sitting
- * @typedef {import("../report.js").Report<"emergence">} EmergenceReport
+ * @typedef {import("../reports/report.js").Sitting} Sitting
+ * @typedef {import("../reports/report.js").Report<"emergence">} EmergenceReport
  * @typedef {{axis: "step" | "width", sittings: Sitting[], recorded: Sitting[], at: number, top: number}} Curves one network
  *   over time, or several over width; `recorded`: drawn faint behind a live run; `top`: of the axis
  * @typedef {{sittings: Sitting[], current: Sitting}} Map
@@ -35,13 +35,13 @@ const SCORES = /** @type {const} */ ([
   { name: "GL score", value: (/** @type {Sitting} */ { closeness }) => closeness.gl },
 ]);
 
-/** The recorded run of the figures about when the bias emerges. @param {import("../store.js").Store} store */
+/** The recorded run of the figures about when the bias emerges. @param {import("../state/store.js").Store} store */
 export const emergenceSource = (store) =>
   /** @type {ReportSource<"emergence">} */ (new ReportSource(store, [], () => "emergence-main-faces"));
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {import("./figure.js").Page} page
  * @param {ReportSource<"emergence">} source
  */
 export function emergenceFigure(root, page, source) {
@@ -175,7 +175,7 @@ export function emergenceFigure(root, page, source) {
   }
 }
 
-/** What the reader wants to see. @param {Readonly<import("../parameters.js").Values>} values */
+/** What the reader wants to see. @param {Readonly<import("../state/parameters.js").Values>} values */
 const wish = (values) => ({
   n: values["emergence.n"],
   width: values["emergence.width"],
@@ -199,7 +199,7 @@ const likeOf = (report, sitting, recorded) =>
 function mapChart(root, choose) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<Map>} */ ({
+    /** @type {import("../ui/chart.js").ChartSpec<Map>} */ ({
       name: "networks by width and training time",
       label: ({ sittings, current }) =>
         `${sittings.length} networks by width and training steps; chosen: width ${count(widthOf(current))} after ` +
@@ -260,7 +260,7 @@ function mapChart(root, choose) {
 function curvesChart(root, name, choose) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<Curves>} */ ({
+    /** @type {import("../ui/chart.js").ChartSpec<Curves>} */ ({
       name,
       label({ axis, sittings, at }) {
         const what = axis === "step" ? "training steps" : "width";

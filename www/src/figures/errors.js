@@ -1,10 +1,10 @@
 /** Figure I.1, under the slider: both denoisers' errors on this image at every noise level. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { chart } from "../chart.js";
-import { DENOISERS, EXACT, HIGH_NOISE, LOW_NOISE } from "../denoisers.js";
-import { liveFigure, SETTING, setting } from "../figure.js";
-import { fixed, significant } from "../format.js";
-import { fromFraction, parameters } from "../parameters.js";
+import { chart } from "../ui/chart.js";
+import { DENOISERS, EXACT, HIGH_NOISE, LOW_NOISE } from "../reports/denoisers.js";
+import { liveFigure, SETTING, setting } from "./figure.js";
+import { fixed, significant } from "../ui/format.js";
+import { fromFraction, parameters } from "../state/parameters.js";
 
 /** @typedef {import("../engine/protocol.js").SweepResult} SweepResult */
 
@@ -20,7 +20,7 @@ const LABELS_END = Math.round(0.7 * LEVELS);
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {import("./figure.js").Page} page
  */
 export function errorsFigure(root, page) {
   const { store, live } = page;
@@ -80,7 +80,7 @@ export function errorsFigure(root, page) {
 function errorsChart(root) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<SweepResult & {sigma: number}>} */ ({
+    /** @type {import("../ui/chart.js").ChartSpec<SweepResult & {sigma: number}>} */ ({
       name: "errors over the noise level",
       label: ({ empirical, gaussian }) =>
         `Error over the noise level: from ${fixed(empirical[0])} to ${fixed(empirical[LEVELS - 1])} for the empirical ` +

@@ -1,19 +1,19 @@
 /** The first picture: from copies to the Gaussian's images, as the training set grows. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { axisSlider } from "../axis-slider.js";
-import { chart } from "../chart.js";
-import { DENOISERS } from "../denoisers.js";
-import { isSound } from "../divergence.js";
-import { element } from "../dom.js";
-import { count, fixed, noted, percent } from "../format.js";
-import { drawGallery } from "../gallery.js";
-import { crosses, HALO } from "../marks.js";
-import { provenance, ReportSource, reportFigure } from "../reports.js";
-import { nearestStop } from "../run-slider.js";
-import { curve, levelOf, networks, sizes, spread } from "../sweep.js";
-import { ALIKE } from "../verdicts.js";
+import { axisSlider } from "../ui/axis-slider.js";
+import { chart } from "../ui/chart.js";
+import { DENOISERS } from "../reports/denoisers.js";
+import { isSound } from "../reports/divergence.js";
+import { element } from "../ui/dom.js";
+import { count, fixed, noted, percent } from "../ui/format.js";
+import { drawGallery } from "../ui/gallery.js";
+import { crosses, HALO } from "../ui/marks.js";
+import { provenance, ReportSource, reportFigure } from "../reports/source.js";
+import { nearestStop } from "../ui/run-slider.js";
+import { curve, levelOf, networks, sizes, spread } from "../reports/transition.js";
+import { ALIKE } from "../reports/verdicts.js";
 
-/** @typedef {import("../sweep.js").Sweep} Sweep */
+/** @typedef {import("../reports/transition.js").Sweep} Sweep */
 
 /** The recorded run that it shows. */
 const RUN = "transition-faithful-faces";
@@ -30,7 +30,7 @@ const NEW = 0.05;
  * @property {string} [dash]
  * @property {string} symbol
  * @property {boolean} [hollow]
- * @property {(point: import("../report.js").Point, sweep: Sweep) => number} of
+ * @property {(point: import("../reports/report.js").Point, sweep: Sweep) => number} of
  */
 
 /** What the chart shows, and how. @type {Curve[]} */
@@ -53,7 +53,7 @@ const CURVES = [
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {import("./figure.js").Page} page
  */
 export function heroFigure(root, page) {
   const { store, live } = page;
@@ -120,7 +120,7 @@ function heroChart(root, choose) {
   let stops = [];
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<{sweep: Sweep, n: number}>} */ ({
+    /** @type {import("../ui/chart.js").ChartSpec<{sweep: Sweep, n: number}>} */ ({
       name: "the finding",
       label({ sweep }) {
         const ends = CURVES.map(({ label, of }) => {

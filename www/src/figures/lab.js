@@ -1,39 +1,39 @@
 /** The lab: runs with every knob, over each other in one chart, kept in one table. */
 import { dot, line, link, text } from "@observablehq/plot";
-import { onPress } from "../buttons.js";
-import { chart, onAxis } from "../chart.js";
-import { DENOISERS } from "../denoisers.js";
-import { divergence, divergenceSentence } from "../divergence.js";
-import { element, make, NARROW, part } from "../dom.js";
+import { onPress } from "../ui/buttons.js";
+import { chart, onAxis } from "../ui/chart.js";
+import { DENOISERS } from "../reports/denoisers.js";
+import { divergence, divergenceSentence } from "../reports/divergence.js";
+import { element, make, NARROW, part } from "../ui/dom.js";
 import { toFailure } from "../engine/protocol.js";
-import { comesNear, showFailure, watchNear } from "../figure.js";
-import { showReport } from "../figure-tools.js";
-import { count, fixed, noted, percent, sentence, sentences, significant } from "../format.js";
-import { inFrames } from "../frames.js";
-import { COLUMNS } from "../gallery.js";
-import { drawRow } from "../images.js";
-import { labelPlaces } from "../labels.js";
-import { describe, labOptions, presetValues } from "../lab-runs.js";
-import { crosses } from "../marks.js";
-import { parameters } from "../parameters.js";
-import { isRepeatable, runLink } from "../permalink.js";
-import { openRun } from "../run-archive.js";
-import { isActive, keepFocus, progressBar, speedChoice, statusLine } from "../run-parts.js";
-import { nearestStop } from "../run-slider.js";
-import { decodeImages } from "../runs.js";
-import { copy, save } from "../save.js";
-import { saveRun } from "../save-run.js";
-import { peak } from "../sittings.js";
-import { curve, levelOf, networks, sizes, transitionSentence } from "../sweep.js";
+import { comesNear, showFailure, watchNear } from "./figure.js";
+import { showReport } from "../export/figure-tools.js";
+import { count, fixed, noted, percent, sentence, sentences, significant } from "../ui/format.js";
+import { inFrames } from "../ui/frames.js";
+import { COLUMNS } from "../ui/gallery.js";
+import { drawRow } from "../ui/images.js";
+import { labelPlaces } from "../ui/labels.js";
+import { describe, labOptions, presetValues } from "../runs/lab-config.js";
+import { crosses } from "../ui/marks.js";
+import { parameters } from "../state/parameters.js";
+import { isRepeatable, runLink } from "../state/permalink.js";
+import { openRun } from "../export/archive.js";
+import { isActive, keepFocus, progressBar, speedChoice, statusLine } from "../runs/run-parts.js";
+import { nearestStop } from "../ui/run-slider.js";
+import { decodeImages } from "../reports/recorded.js";
+import { copy, save } from "../export/save.js";
+import { saveRun } from "../export/save-run.js";
+import { peak } from "../reports/emergence.js";
+import { curve, levelOf, networks, sizes, transitionSentence } from "../reports/transition.js";
 
 /**
- * @typedef {import("../report.js").Report} Report
- * @typedef {import("../report.js").Point} Point
- * @typedef {import("../sweep.js").Sweep} Sweep
- * @typedef {import("../permalink.js").RunOptions} RunOptions
- * @typedef {import("../engine/run.js").Run} Run
- * @typedef {import("../engine/run.js").State} State
- * @typedef {import("../engine/run.js").Progress} Progress
+ * @typedef {import("../reports/report.js").Report} Report
+ * @typedef {import("../reports/report.js").Point} Point
+ * @typedef {import("../reports/transition.js").Sweep} Sweep
+ * @typedef {import("../state/permalink.js").RunOptions} RunOptions
+ * @typedef {import("../runs/run.js").Run} Run
+ * @typedef {import("../runs/run.js").State} State
+ * @typedef {import("../runs/run.js").Progress} Progress
  *
  * @typedef {object} Entry a run in the table: under way, kept by the browser, or opened from a file
  * @property {string} id
@@ -58,7 +58,7 @@ const HEIGHT = 260;
 /** The noise level of the linearity. */
 const SIGMA = 1;
 
-/** @type {Record<import("../parameters.js").Values["lab.measure"], {title: string, of: (point: Point, level: number) => number, gaussian: (point: Point, level: number) => number, format: (value: number) => string}>} */
+/** @type {Record<import("../state/parameters.js").Values["lab.measure"], {title: string, of: (point: Point, level: number) => number, gaussian: (point: Point, level: number) => number, format: (value: number) => string}>} */
 const MEASURES = {
   gl: {
     title: "GL score: distance to the nearest training image",
@@ -88,9 +88,9 @@ const MEASURES = {
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {import("./figure.js").Page} page
  * @param {object} article
- * @param {() => import("../report.js").DataRecipe | undefined} article.own the reader's own images
+ * @param {() => import("../reports/report.js").DataRecipe | undefined} article.own the reader's own images
  * @param {(report: Report) => HTMLElement | undefined} article.show shows a report in its own figure, if it has one
  */
 export function labFigure(root, page, { own, show }) {
@@ -321,8 +321,8 @@ export function labFigure(root, page, { own, show }) {
 
   const showFields = () => {
     for (const place of root.querySelectorAll("[data-control]")) {
-      const { of } = /** @type {import("../parameters.js").Place} */ (
-        parameters[/** @type {import("../parameters.js").Key} */ (place.getAttribute("data-control"))]
+      const { of } = /** @type {import("../state/parameters.js").Place} */ (
+        parameters[/** @type {import("../state/parameters.js").Key} */ (place.getAttribute("data-control"))]
       );
       if (place instanceof HTMLElement) place.hidden = of !== undefined && !of.includes(store.values["lab.experiment"]);
     }
@@ -388,7 +388,7 @@ const outcomeOf = (report) => sentences(foundIn(report), divergenceSentence(repo
 function foundIn(report) {
   if (!report.final) return "";
   if (report.experiment === "transition") return transitionSentence(report);
-  /** @type {import("../report.js").Findings} */
+  /** @type {import("../reports/report.js").Findings} */
   const { "gaussian-bias": biases, emergence, "strong-generalization": agreements } = { ...NOTHING, [report.experiment]: report.findings };
   const sittings = [...emergence.overTime, ...emergence.overWidth];
   /** @param {{n: number, value: number | undefined}[]} values */
@@ -400,7 +400,7 @@ function foundIn(report) {
   return `Most like the Gaussian after ${count(best.step)} steps: cosine ${fixed(best.cosineGaussian.mean)}.`;
 }
 
-/** @type {import("../report.js").Findings} */
+/** @type {import("../reports/report.js").Findings} */
 const NOTHING = { transition: [], "gaussian-bias": [], emergence: { overWidth: [], overTime: [] }, "strong-generalization": [] };
 
 /** A, B, … Z, A2, B2, … @param {number} index */
@@ -444,7 +444,7 @@ function runsChart(root) {
     );
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<Overlay>} */ ({
+    /** @type {import("../ui/chart.js").ChartSpec<Overlay>} */ ({
       name: "your runs",
       label: (overlay) =>
         `${MEASURES[overlay.measure].title}, against the number of training images, of ${overlay.runs.length} ` +

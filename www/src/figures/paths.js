@@ -1,29 +1,29 @@
 /** Figure III.2: the ways of D_θ, D_L, D_G and D_M from the same noise, step by step. */
-import { ends } from "../bias.js";
-import { setEnd } from "../controls.js";
-import { divergence } from "../divergence.js";
-import { canvas, element, make, onPoint } from "../dom.js";
-import { showNumbers } from "../figure-tools.js";
-import { count, fixed, significant } from "../format.js";
-import { drawPicture, pictureCount } from "../images.js";
-import { reportFigure } from "../reports.js";
-import { runSlider } from "../run-slider.js";
-import { decodeImages } from "../runs.js";
-import { ALIKE, FEW_COPIES, MANY_COPIES } from "../verdicts.js";
+import { ends } from "../reports/gaussian-bias.js";
+import { setEnd } from "../ui/controls.js";
+import { divergence } from "../reports/divergence.js";
+import { canvas, element, make, onPoint } from "../ui/dom.js";
+import { showNumbers } from "../export/figure-tools.js";
+import { count, fixed, significant } from "../ui/format.js";
+import { drawPicture, pictureCount } from "../ui/images.js";
+import { reportFigure } from "../reports/source.js";
+import { runSlider } from "../ui/run-slider.js";
+import { decodeImages } from "../reports/recorded.js";
+import { ALIKE, FEW_COPIES, MANY_COPIES } from "../reports/verdicts.js";
 
 /**
- * @typedef {import("../report.js").Report<"gaussian-bias">} BiasReport
- * @typedef {import("../report.js").Bias} Bias
+ * @typedef {import("../reports/report.js").Report<"gaussian-bias">} BiasReport
+ * @typedef {import("../reports/report.js").Bias} Bias
  * @typedef {import("../engine/protocol.js").Pictures} Pictures
- * @typedef {import("../report.js").Path["denoiser"]} Denoiser
+ * @typedef {import("../reports/report.js").Path["denoiser"]} Denoiser
  */
 
 const ROWS = /** @type {const} */ (["trained", "linear", "gaussian", "empirical"]);
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
- * @param {import("../reports.js").ReportSource<"gaussian-bias">} source
+ * @param {import("./figure.js").Page} page
+ * @param {import("../reports/source.js").ReportSource<"gaussian-bias">} source
  */
 export function pathsFigure(root, page, source) {
   const { store, live } = page;
@@ -138,7 +138,7 @@ export function pathsFigure(root, page, source) {
  * How far the other denoisers' answers are from the network's, step by step, over all samples.
  * @param {BiasReport} report
  * @param {Bias} model
- * @returns {import("../chart.js").Table}
+ * @returns {import("../ui/chart.js").Table}
  */
 function distances({ shape }, { n, paths }) {
   const [first, ...others] = ROWS.flatMap((name) => paths.find(({ denoiser }) => denoiser === name) ?? []);

@@ -1,17 +1,17 @@
 /** Figure IV.2: where networks memorize, by the number of training images and the time they trained. */
 import { cell, text } from "@observablehq/plot";
-import { chart } from "../chart.js";
-import { divergence } from "../divergence.js";
-import { element } from "../dom.js";
-import { count, fixed, noted, percent } from "../format.js";
-import { axisName, crosses, title } from "../marks.js";
-import { memorizedColour, memorizedInk } from "../memorized.js";
-import { reportFigure } from "../reports.js";
-import { nearestStop, runSlider } from "../run-slider.js";
-import { onset, pace, widthOf } from "../sittings.js";
+import { chart } from "../ui/chart.js";
+import { divergence } from "../reports/divergence.js";
+import { element } from "../ui/dom.js";
+import { count, fixed, noted, percent } from "../ui/format.js";
+import { axisName, crosses, title } from "../ui/marks.js";
+import { memorizedColour, memorizedInk } from "../ui/memorized.js";
+import { reportFigure } from "../reports/source.js";
+import { nearestStop, runSlider } from "../ui/run-slider.js";
+import { onset, pace, widthOf } from "../reports/emergence.js";
 
 /**
- * @typedef {import("../report.js").Sitting} Sitting
+ * @typedef {import("../reports/report.js").Sitting} Sitting
  * @typedef {{sizes: number[], steps: number[], sittings: Sitting[], n: number, step: number}} Phase
  */
 
@@ -20,8 +20,8 @@ const MARGIN = { marginLeft: 56, marginRight: 2, marginTop: 8, marginBottom: 40 
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
- * @param {import("../reports.js").ReportSource<"emergence">} source
+ * @param {import("./figure.js").Page} page
+ * @param {import("../reports/source.js").ReportSource<"emergence">} source
  */
 export function phaseFigure(root, page, source) {
   const { store, live } = page;
@@ -99,7 +99,7 @@ export function phaseFigure(root, page, source) {
 function phaseChart(root, choose) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<Phase>} */ ({
+    /** @type {import("../ui/chart.js").ChartSpec<Phase>} */ ({
       name: "memorized fraction by training images and steps",
       label: ({ sizes, sittings, n, step }) => {
         const chosen = sittings.find((sitting) => sitting.n === n && sitting.step === step);

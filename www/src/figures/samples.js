@@ -1,11 +1,11 @@
 /** Figure I.3: 64 samples of each denoiser from the same noise, their nearest training images, and the scores. */
 import { dot, ruleX, text, tickX } from "@observablehq/plot";
-import { chart } from "../chart.js";
-import { DENOISERS, EXACT, MEMORIZED } from "../denoisers.js";
-import { canvas, element, NARROW, onPoint } from "../dom.js";
-import { liveFigure, SETTING, setting } from "../figure.js";
-import { count, fixed, percent, significant } from "../format.js";
-import { drawGrid, drawPicture } from "../images.js";
+import { chart } from "../ui/chart.js";
+import { DENOISERS, EXACT, MEMORIZED } from "../reports/denoisers.js";
+import { canvas, element, NARROW, onPoint } from "../ui/dom.js";
+import { liveFigure, SETTING, setting } from "./figure.js";
+import { count, fixed, percent, significant } from "../ui/format.js";
+import { drawGrid, drawPicture } from "../ui/images.js";
 
 /** @typedef {import("../engine/protocol.js").SamplesResult} SamplesResult */
 
@@ -14,7 +14,7 @@ const COLUMNS = 8;
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {import("./figure.js").Page} page
  */
 export function samplesFigure(root, page) {
   const { store, live } = page;
@@ -85,7 +85,7 @@ export function samplesFigure(root, page) {
 function ratiosChart(root) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<SamplesResult & {pick: number}>} */ ({
+    /** @type {import("../ui/chart.js").ChartSpec<SamplesResult & {pick: number}>} */ ({
       name: "nearest over second nearest training image",
       label: ({ empirical, gaussian }) =>
         `Distance to the nearest over distance to the second nearest training image: ` +

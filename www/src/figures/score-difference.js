@@ -1,24 +1,24 @@
 /** Figure III.1: how far D_L, D_G and D_M are from the trained network, at every noise level. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { ends } from "../bias.js";
-import { chart, onAxis } from "../chart.js";
-import { QUICK_FACES } from "../data.js";
-import { DENOISERS } from "../denoisers.js";
-import { divergence, divergenceSentence, isSound } from "../divergence.js";
-import { element, NARROW } from "../dom.js";
-import { count, fixed, noted, sentences, significant } from "../format.js";
-import { labelPlace } from "../labels.js";
-import { axisName, crosses, HALO } from "../marks.js";
-import { provenance, reportFigure, ReportSource } from "../reports.js";
-import { runPanel } from "../run-panel.js";
-import { nearestStop } from "../run-slider.js";
-import { AS_GOOD, FEW_COPIES, MANY_COPIES, MIDDLE_SIGMA } from "../verdicts.js";
+import { ends } from "../reports/gaussian-bias.js";
+import { chart, onAxis } from "../ui/chart.js";
+import { QUICK_FACES } from "../state/data-sets.js";
+import { DENOISERS } from "../reports/denoisers.js";
+import { divergence, divergenceSentence, isSound } from "../reports/divergence.js";
+import { element, NARROW } from "../ui/dom.js";
+import { count, fixed, noted, sentences, significant } from "../ui/format.js";
+import { labelPlace } from "../ui/labels.js";
+import { axisName, crosses, HALO } from "../ui/marks.js";
+import { provenance, reportFigure, ReportSource } from "../reports/source.js";
+import { runPanel } from "../runs/run-panel.js";
+import { nearestStop } from "../ui/run-slider.js";
+import { AS_GOOD, FEW_COPIES, MANY_COPIES, MIDDLE_SIGMA } from "../reports/verdicts.js";
 
 /**
- * @typedef {import("../report.js").Report<"gaussian-bias">} BiasReport
- * @typedef {import("../report.js").Bias} Bias
- * @typedef {import("../report.js").Estimate} Estimate
- * @typedef {import("../parameters.js").Split} Split
+ * @typedef {import("../reports/report.js").Report<"gaussian-bias">} BiasReport
+ * @typedef {import("../reports/report.js").Bias} Bias
+ * @typedef {import("../reports/report.js").Estimate} Estimate
+ * @typedef {import("../state/parameters.js").Split} Split
  * @typedef {{sigmas: number[], models: [Bias, Bias]}} Pair
  * @typedef {Pair & {split: Split, final: boolean, recorded: Pair | undefined}} Shown `recorded`: drawn faint behind a live run
  * @typedef {"linear" | "gaussian" | "empirical"} Other
@@ -34,7 +34,7 @@ const LABEL_ROOM = 26;
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {import("./figure.js").Page} page
  * @param {ReportSource<"gaussian-bias">} source
  */
 export function scoreDifferenceFigure(root, page, source) {
@@ -133,7 +133,7 @@ export function scoreDifferenceFigure(root, page, source) {
   }
 }
 
-/** The recorded runs of this section's figures. @param {import("../store.js").Store} store */
+/** The recorded runs of this section's figures. @param {import("../state/store.js").Store} store */
 export const biasSource = (store) =>
   /** @type {ReportSource<"gaussian-bias">} */ (
     new ReportSource(store, ["bias.run"], (values) => `gaussian-bias-${values["bias.run"]}-faces`)
@@ -153,7 +153,7 @@ const estimate = (value) => (value ? fixed(value.mean, 3) : "–");
 function differencesChart(root) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<Shown>} */ ({
+    /** @type {import("../ui/chart.js").ChartSpec<Shown>} */ ({
       name: "score differences",
       label({ sigmas, models, split }) {
         const sigma = nearestStop(sigmas, MIDDLE_SIGMA);

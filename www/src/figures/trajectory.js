@@ -1,10 +1,10 @@
 /** Figure I.2: ten Euler steps from the same noise with both denoisers. */
-import { EXACT, MEMORIZED } from "../denoisers.js";
-import { canvas, element, make, onPoint } from "../dom.js";
-import { showNumbers } from "../figure-tools.js";
-import { liveFigure, SETTING, setting } from "../figure.js";
-import { count, fixed, significant } from "../format.js";
-import { drawPicture } from "../images.js";
+import { EXACT, MEMORIZED } from "../reports/denoisers.js";
+import { canvas, element, make, onPoint } from "../ui/dom.js";
+import { showNumbers } from "../export/figure-tools.js";
+import { liveFigure, SETTING, setting } from "./figure.js";
+import { count, fixed, significant } from "../ui/format.js";
+import { drawPicture } from "../ui/images.js";
 
 /** @typedef {import("../engine/protocol.js").TrajectoryResult} TrajectoryResult */
 
@@ -13,7 +13,7 @@ const STEPS = 10;
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {import("./figure.js").Page} page
  */
 export function trajectoryFigure(root, page) {
   const { store, live } = page;
@@ -77,7 +77,7 @@ export function trajectoryFigure(root, page) {
 /**
  * The two paths in numbers.
  * @param {TrajectoryResult} result
- * @returns {import("../chart.js").Table[]}
+ * @returns {import("../ui/chart.js").Table[]}
  */
 const tables = ({ sigmas, empirical, gaussian, between }) => [
   {

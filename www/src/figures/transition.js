@@ -1,27 +1,27 @@
 /** Figure II.1: copies, distance and linearity against the number of training images, recorded and trained here. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { axisSlider } from "../axis-slider.js";
-import { chart, onAxis } from "../chart.js";
-import { DENOISERS } from "../denoisers.js";
-import { divergence, divergenceSentence, isSound } from "../divergence.js";
-import { element } from "../dom.js";
-import { showReport } from "../figure-tools.js";
-import { count, duration, fixed, noted, percent, sentences, significant } from "../format.js";
-import { inFrames } from "../frames.js";
-import { drawGallery } from "../gallery.js";
-import { labelPlaces } from "../labels.js";
-import { crosses } from "../marks.js";
-import { provenance, ReportSource, reportFigure } from "../reports.js";
-import { runPanel } from "../run-panel.js";
-import { nearestStop } from "../run-slider.js";
-import { compare, curve, curves, levelOf, networks, sizes, spread, transitionSentence } from "../sweep.js";
-import { ALIKE, AS_GOOD, DETAIL_SIGMA } from "../verdicts.js";
+import { axisSlider } from "../ui/axis-slider.js";
+import { chart, onAxis } from "../ui/chart.js";
+import { DENOISERS } from "../reports/denoisers.js";
+import { divergence, divergenceSentence, isSound } from "../reports/divergence.js";
+import { element } from "../ui/dom.js";
+import { showReport } from "../export/figure-tools.js";
+import { count, duration, fixed, noted, percent, sentences, significant } from "../ui/format.js";
+import { inFrames } from "../ui/frames.js";
+import { drawGallery } from "../ui/gallery.js";
+import { labelPlaces } from "../ui/labels.js";
+import { crosses } from "../ui/marks.js";
+import { provenance, ReportSource, reportFigure } from "../reports/source.js";
+import { runPanel } from "../runs/run-panel.js";
+import { nearestStop } from "../ui/run-slider.js";
+import { compare, curve, curves, levelOf, networks, sizes, spread, transitionSentence } from "../reports/transition.js";
+import { ALIKE, AS_GOOD, DETAIL_SIGMA } from "../reports/verdicts.js";
 
 /**
- * @typedef {import("../sweep.js").Sweep} Sweep
- * @typedef {import("../sweep.js").SizeSpread} SizeSpread
- * @typedef {import("../report.js").Point} Point
- * @typedef {import("../report.js").Linearity} Linearity
+ * @typedef {import("../reports/transition.js").Sweep} Sweep
+ * @typedef {import("../reports/transition.js").SizeSpread} SizeSpread
+ * @typedef {import("../reports/report.js").Point} Point
+ * @typedef {import("../reports/report.js").Linearity} Linearity
  *
  * @typedef {object} View what the figure shows
  * @property {Sweep} recorded
@@ -80,7 +80,7 @@ const PANELS = [
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {import("./figure.js").Page} page
  */
 export function transitionFigure(root, page) {
   const { store } = page;
@@ -134,7 +134,7 @@ export function transitionFigure(root, page) {
     seed: "transition.seed",
     settings(seed) {
       if (!recorded) return undefined;
-      const preset = /** @type {import("../report.js").Preset} */ (store.values["transition.run"].split("-")[0]);
+      const preset = /** @type {import("../reports/report.js").Preset} */ (store.values["transition.run"].split("-")[0]);
       // The recorded run once more, from one seed.
       return { preset, data: recorded.data, config: { ...recorded.config, seeds: [seed] } };
     },
@@ -185,7 +185,7 @@ function plan({ config, record, seconds }) {
 /**
  * What one network makes, and how it was trained.
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {import("./figure.js").Page} page
  * @param {View} view
  */
 function drawPoint(root, page, { recorded, live, n }) {
@@ -212,7 +212,7 @@ const atLevel = (sweep, recorded, sigma) => (sweep.sigmas.includes(sigma) ? swee
 
 /**
  * The sentences around the figure.
- * @param {import("../figure.js").Page} page
+ * @param {import("./figure.js").Page} page
  * @param {View} view
  */
 function tell({ live }, { recorded, sweep, sigma }) {
@@ -319,7 +319,7 @@ function panelChart(root, { name, heading, format, references }, pick) {
   };
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<View>} */ ({
+    /** @type {import("../ui/chart.js").ChartSpec<View>} */ ({
       name: heading,
       label({ sweep, recorded, sigma }) {
         const values = curves(name === "linearity" ? atLevel(sweep, recorded, sigma) : sweep, sigma)[name];
@@ -481,7 +481,7 @@ function levelsChart(root, pick) {
   };
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<View>} */ ({
+    /** @type {import("../ui/chart.js").ChartSpec<View>} */ ({
       name: "linearity over the noise level",
       label(view) {
         const lowest = lines(view).map(

@@ -1,12 +1,12 @@
 /** Figure III.4: gradient descent on a linear denoiser, as it happens and as Theorem 1 says. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { chart } from "../chart.js";
-import { canvas, element } from "../dom.js";
-import { keepDrawn } from "../figure.js";
-import { count, percent, significant } from "../format.js";
-import { axisName, HALO, title } from "../marks.js";
-import { drawGrid, pictureCount } from "../images.js";
-import { nearestStop, runSlider } from "../run-slider.js";
+import { chart } from "../ui/chart.js";
+import { canvas, element } from "../ui/dom.js";
+import { keepDrawn } from "./figure.js";
+import { count, percent, significant } from "../ui/format.js";
+import { axisName, HALO, title } from "../ui/marks.js";
+import { drawGrid, pictureCount } from "../ui/images.js";
+import { nearestStop, runSlider } from "../ui/run-slider.js";
 
 /**
  * @typedef {import("../engine/protocol.js").WienerResult} WienerResult
@@ -23,7 +23,7 @@ const TOP = 1.25;
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {import("./figure.js").Page} page
  */
 export function wienerFigure(root, page) {
   const { store, live } = page;
@@ -87,7 +87,7 @@ export function wienerFigure(root, page) {
 function errorsChart(root) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<Shown>} */ ({
+    /** @type {import("../ui/chart.js").ChartSpec<Shown>} */ ({
       name: "gradient descent along each principal axis",
       label: ({ steps, distance, directions, at }) =>
         `Distance to the Wiener filter over ${count(steps[steps.length - 1])} steps of gradient descent: ` +

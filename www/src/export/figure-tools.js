@@ -1,0 +1,142 @@
+import { onPress } from "../ui/buttons.js";
+import { tablesIn } from "../ui/chart.js";
+import { make } from "../ui/dom.js";
+import { embedCode } from "../state/embed.js";
+import { count } from "../ui/format.js";
+import { isRepeatable, runLink } from "../state/permalink.js";
+import { copy, save, toCsv } from "./save.js";
+
+/**
+ * @typedef {import("../reports/report.js").Report} Report
+ * @typedef {import("../ui/chart.js").Table} Table
+ * @typedef {import("../state/permalink.js").RunOptions} RunOptions
+ */
+
+/** Pixels of a saved bitmap to one on the screen. */
+const PNG_SCALE = 2;
+
+/** What each figure shows: its report and, if it is known, what would run it again. @type {WeakMap<Element, {report: Report, options?: RunOptions}>} */
+const shown = new WeakMap();
+
+/**
+ * Tell which report a figure has drawn, for its JSON and its link. Section I has none.
+ * @param {HTMLElement} figure
+ * @param {Report} report
+ * @param {{options: RunOptions}} [run] the run that it came from
+ */
+export function showReport(figure, report, run) {
+  shown.set(figure, { report, options: run?.options });
+}
+
+/** The numbers behind figures that have neither chart nor table. @type {WeakMap<Element, () => Table[]>} */
+const behind = new WeakMap();
+
+/**
+ * Tell the numbers of what a figure has drawn, if it shows them as pictures only.
+ * @param {HTMLElement} figure
+ * @param {() => Table[]} tables
+ */
+export function showNumbers(figure, tables) {
+  behind.set(figure, tables);
+}
+
+/**
+ * Give every `figure[data-figure]` its line of tools: save it as a picture or as numbers, link to it, embed it.
+ * @param {ParentNode} root
+ * @param {import("../figures/figure.js").Page} page
+ */
+export function mountFigureTools(root, page) {
+  for (const figure of root.querySelectorAll("figure[data-figure]")) {
+    if (figure instanceof HTMLElement) figure.append(tools(figure, page));
+  }
+}
+
+/**
+ * @param {HTMLElement} figure
+ * @param {import("../figures/figure.js").Page} page
+ */
+function tools(figure, page) {
+  const name = figure.getAttribute("data-figure") ?? "";
+  const title = (figure.querySelector("figcaption b")?.textContent ?? "this figure").replace(/\.$/, "");
+  const errors = make("div", { className: "figure-error", role: "alert", hidden: true });
+  const link = () => {
+    const { report, options } = shown.get(figure) ?? {};
+    if (options && isRepeatable(options)) return runLink(page.store, options, report);
+    return page.store.link({ figure: "" }, figure.id);
+  };
+  // Downloaded when the first figure is saved.
+  const svg = async () => {
+    const { figureSvg } = await import("./svg.js");
+    const { origin, pathname } = location;
+    return figureSvg(figure, `${title}, ${credit(shown.get(figure)?.report)}. ${origin}${pathname}`, link());
+  };
+
+  /**
+   * @param {string} label
+   * @param {string} about the whole name, which begins with the label
+   * @param {() => void | Promise<void>} act
+   * @param {string} [done]
+   */
+  const button = (label, about, act, done) => {
+    const made = make("button", { type: "button", title: about, ariaLabel: `${label}: ${about}` }, label);
+    const tell = async () => {
+      await act();
+      if (done) page.live.announce(`${done}.`);
+    };
+    onPress(made, errors, tell, done);
+    return made;
+  };
+
+  const row = make(
+    "div",
+    { className: "figure-tools", role: "group", ariaLabel: `Save or share ${title}` },
+    make("span", { className: "figure-tools-label", ariaHidden: "true" }, "Save"),
+    button("SVG", `save ${title} as a vector picture`, async () => save(`${name}.svg`, new Blob([await svg()], { type: "image/svg+xml" }))),
+    button("PNG", `save ${title} as a bitmap`, async () => {
+      const { rasterize } = await import("./png.js");
+      save(`${name}.png`, await rasterize(await svg(), PNG_SCALE));
+    }),
+    button("CSV", `save the numbers of ${title} as a table`, () => save(`${name}.csv`, toCsv(numbers(figure)))),
+    button("JSON", `save ${title} with its configuration and all numbers`, () =>
+      save(`${name}.json`, JSON.stringify(shown.get(figure)?.report ?? described(figure, name, page), null, 1)),
+    ),
+    make("span", { className: "figure-tools-label", ariaHidden: "true" }, "Copy"),
+    button("Link", `copy a link to ${title} as it stands`, () => copy(link()), "Link copied"),
+    button("Embed", `copy the code that shows ${title} on another page`, () => copy(embedCode(page.store, figure, title)), "Code copied"),
+  );
+  return make("div", { className: "figure-tools-place" }, row, errors);
+}
+
+/**
+ * The tables of a figure: those behind its charts, or those that it shows itself.
+ * @param {HTMLElement} figure
+ */
+function numbers(figure) {
+  const tables = [...tablesIn(figure), ...(behind.get(figure)?.() ?? [])];
+  for (const table of figure.querySelectorAll("table")) {
+    if (table.closest(".chart-table")) continue;
+    const [columns = [], ...rows] = [...table.rows].map((row) => [...row.cells].map((cell) => words(cell)));
+    tables.push({ title: table.caption?.textContent ?? "", columns, rows });
+  }
+  return tables;
+}
+
+/** @param {Element} element */
+const words = (element) => (element.textContent ?? "").trim().replaceAll(/\s+/g, " ");
+
+/**
+ * A figure without a report: its settings and its tables.
+ * @param {HTMLElement} figure
+ * @param {string} name
+ * @param {import("../figures/figure.js").Page} page
+ */
+function described(figure, name, page) {
+  return { figure: name, link: page.store.link({ figure: "" }, figure.id), settings: page.store.values, tables: numbers(figure) };
+}
+
+/** Where a picture comes from, in a few words. @param {Report} [report] */
+function credit(report) {
+  if (!report) return "The hidden Gaussian";
+  const where = report.engine === "gpu" ? (report.adapter ?? "GPU") : "CPU";
+  return `The hidden Gaussian ${report.version}, ${report.data.set} (${count(report.data.count)} images), ${where}`;
+}

@@ -1,0 +1,18 @@
+/** Handing a run to the reader as one file. */
+import { element } from "../ui/dom.js";
+import { isRepeatable, runLink } from "../state/permalink.js";
+import { archiveName, packRun } from "./archive.js";
+import { save } from "./save.js";
+
+/**
+ * @param {import("../state/store.js").Store} store
+ * @param {{options: import("../state/permalink.js").RunOptions, report?: import("../reports/report.js").Report}} run
+ * @param {Uint8Array[]} weights
+ */
+export async function saveRun(store, { options, report }, weights) {
+  if (!report?.final) throw { kind: "BadInput", message: "The run is not done", hint: "Save it when it is." };
+  const citation = element(document, "bibtex").textContent ?? "";
+  const link = isRepeatable(options) ? runLink(store, options, report) : undefined;
+  const facts = { options, report, date: new Date().toISOString(), link, weights, citation };
+  save(archiveName(options), await packRun(facts));
+}
