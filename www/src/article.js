@@ -22,14 +22,19 @@ import { notesSection } from "./figures/notes.js";
 import { trainingSet } from "./figures/training-set.js";
 
 /**
+ * @import { Page } from "./figures/figure.js"
+ * @import { ReportSource } from "./reports/source.js"
+ */
+
+/**
  * Bring the controls and figures of index.html to life.
- * @param {import("./figures/figure.js").Page} page
+ * @param {Page} page
  */
 export function mountArticle(page) {
   const bias = biasSource(page.store);
   const emergence = emergenceSource(page.store);
   const agreement = agreementSource(page.store);
-  /** Where reports are shown that have a figure of their own. @type {Map<string, {source: import("./reports/source.js").ReportSource<any>, figure: HTMLElement}>} */
+  /** Where reports are shown that have a figure of their own. @type {Map<string, {source: ReportSource<any>, figure: HTMLElement}>} */
   const places = new Map([
     ["gaussian-bias", { source: bias, figure: byId("score-difference") }],
     ["emergence", { source: emergence, figure: byId("emergence") }],

@@ -19,6 +19,8 @@ import { showNotice } from "./ui/notice.js";
 import { RunStorage } from "./runs/storage.js";
 import { Store } from "./state/store.js";
 
+/** @import { TrainingCalls } from "./engine/protocol.js" */
+
 const store = new Store(window);
 const live = new LiveText(document);
 const engine = new EngineClient(
@@ -26,7 +28,7 @@ const engine = new EngineClient(
   document.baseURI,
 );
 const startTraining = () => new Worker(new URL("./engine/training-worker.js", import.meta.url), { type: "module" });
-/** @type {EngineClient<import("./engine/protocol.js").TrainingCalls>} */
+/** @type {EngineClient<TrainingCalls>} */
 const trainer = new EngineClient(startTraining, document.baseURI);
 const runner = new Runner({
   startWorker: startTraining,

@@ -3,11 +3,13 @@ import { test } from "node:test";
 import { divergence, divergenceSentence, isSound } from "../src/reports/divergence.js";
 import { peak } from "../src/reports/emergence.js";
 
+/** @import { Report, Sitting } from "../src/reports/report.js" */
+
 const learning = { status: /** @type {const} */ ({ name: "learning" }) };
 /** @param {number} step */
 const diverged = (step) => ({ status: /** @type {const} */ ({ name: "diverged", step }) });
 /** @param {string} experiment @param {unknown} findings */
-const report = (experiment, findings) => /** @type {import("../src/reports/report.js").Report} */ ({ experiment, findings });
+const report = (experiment, findings) => /** @type {Report} */ ({ experiment, findings });
 
 test("when networks diverged, in a few words", () => {
   assert.equal(divergence([learning]), "");
@@ -43,7 +45,7 @@ test("nothing is said of a network that diverged, or whose numbers are none", ()
 });
 
 test("the network most like the Gaussian is one that came through", () => {
-  const sittings = /** @type {import("../src/reports/report.js").Sitting[]} */ (
+  const sittings = /** @type {Sitting[]} */ (
     /** @type {unknown} */ ([
       { step: 1, ...learning, cosineGaussian: { mean: NaN } },
       { step: 2, ...learning, cosineGaussian: { mean: 0.4 } },

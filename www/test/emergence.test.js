@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { atTheEnd, onset, pace, plane, standAt, widthOf } from "../src/reports/emergence.js";
 
+/** @import { Report, Sitting } from "../src/reports/report.js" */
+
 /**
  * As much of a network as places in the plane need.
  * @param {number} n
@@ -10,7 +12,7 @@ import { atTheEnd, onset, pace, plane, standAt, widthOf } from "../src/reports/e
  * @param {number} [memorized]
  */
 const sitting = (n, width, step, memorized = 0) =>
-  /** @type {import("../src/reports/report.js").Sitting} */ (
+  /** @type {Sitting} */ (
     /** @type {unknown} */ ({
       n,
       step,
@@ -19,7 +21,7 @@ const sitting = (n, width, step, memorized = 0) =>
     })
   );
 
-const report = /** @type {import("../src/reports/report.js").Report<"emergence">} */ (
+const report = /** @type {Report<"emergence">} */ (
   /** @type {unknown} */ ({
     findings: {
       overTime: [50, 400, 6400].flatMap((step) => [sitting(32, 192, step, step / 6400), sitting(128, 192, step)]),
@@ -73,7 +75,7 @@ test("the pace is that of the first checkpoint near the highest cosine", () => {
     [6400, 0.6],
   ]);
   const sittings = [...cosines].map(([step, mean]) => ({ ...sitting(32, 192, step), cosineGaussian: { mean } }));
-  const all = /** @type {import("../src/reports/report.js").Sitting[]} */ (/** @type {unknown} */ (sittings.reverse()));
+  const all = /** @type {Sitting[]} */ (/** @type {unknown} */ (sittings.reverse()));
   assert.equal(pace(all, 32), 200);
   assert.equal(pace(all, 64), undefined);
 });

@@ -5,8 +5,10 @@ import { labelPlace } from "../src/ui/labels.js";
 import { memorizedColour, memorizedInk } from "../src/ui/memorized.js";
 import { nearestStop } from "../src/ui/run-slider.js";
 
+/** @import { Report } from "../src/reports/report.js" */
+
 test("a report's networks are told apart by their training sets, in any order", () => {
-  const report = /** @type {import("../src/reports/report.js").Report<"gaussian-bias">} */ (
+  const report = /** @type {Report<"gaussian-bias">} */ (
     /** @type {unknown} */ ({ findings: [{ n: 4096 }, { n: 32 }] })
   );
   assert.deepEqual(

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { defaults, fromFraction, fromSearch, parameters, toFraction, toSearch } from "../src/state/parameters.js";
 
-/** @typedef {import("../src/state/parameters.js").Key} Key */
-/** @typedef {import("../src/state/parameters.js").Range} Range */
+/** @import { Key, Range } from "../src/state/parameters.js" */
 
 const keys = /** @type {Key[]} */ (Object.keys(parameters));
 

@@ -3,9 +3,11 @@ import { test } from "node:test";
 import { same } from "../src/runs/run-panel.js";
 import { statusLine } from "../src/runs/run-parts.js";
 
+/** @import { Run } from "../src/runs/run.js" */
+
 const progress = { step: 420, total: 2000, stepsPerSecond: 34.7, secondsLeft: 45.2, workers: 2, members: [] };
 
-/** @param {Partial<import("../src/runs/run-panel.js").Run>} change */
+/** @param {Partial<Run>} change */
 const run = (change) => ({
   state: /** @type {const} */ ("running"),
   progress,

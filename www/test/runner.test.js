@@ -4,8 +4,12 @@ import { mergeReports } from "../src/runs/run.js";
 import { Runner } from "../src/runs/runner.js";
 import { openPromise } from "../src/runs/timing.js";
 
-/** @typedef {import("../src/runs/run.js").Run} Run */
-/** @typedef {import("../src/runs/storage.js").KeptRun} KeptRun */
+/**
+ * @import { RunOptions } from "../src/engine/protocol.js"
+ * @import { Run } from "../src/runs/run.js"
+ * @import { KeptRun } from "../src/runs/storage.js"
+ * @import { EngineChoice } from "../src/state/parameters.js"
+ */
 
 const SHARE_STEPS = 30;
 /** What a slice takes in truth, so that a run lasts long enough to be watched. */
@@ -18,7 +22,7 @@ beforeEach(() => {
   mock.method(performance, "now", () => now);
 });
 
-/** @type {import("../src/engine/protocol.js").RunOptions} */
+/** @type {RunOptions} */
 const OPTIONS = {
   experiment: "transition",
   preset: "quick",
@@ -28,7 +32,7 @@ const OPTIONS = {
 
 /**
  * A world in which a run trains two members, one to a share on the CPU; a snapshot is the steps that were done.
- * @param {Partial<{choice: import("../src/engine/protocol.js").EngineChoice, cores: number, locks: any, rates: {cpu?: number, gpu?: number}, delay: (worker: number) => number, fail: (worker: number, call: string, engine: string) => any}>} [options]
+ * @param {Partial<{choice: EngineChoice, cores: number, locks: any, rates: {cpu?: number, gpu?: number}, delay: (worker: number) => number, fail: (worker: number, call: string, engine: string) => any}>} [options]
  */
 function world({ choice = "cpu", cores = 4, locks, rates = {}, delay = () => SLICE_MS, fail = () => undefined } = {}) {
   /** @type {any[]} */

@@ -4,6 +4,8 @@ import { labelPlaces } from "../src/ui/labels.js";
 import { parseReport } from "../src/reports/report.js";
 import { compare, curve, curves, transition, transitionSentence } from "../src/reports/transition.js";
 
+/** @import { Sweep } from "../src/reports/transition.js" */
+
 /** @param {number} mean */
 const estimate = (mean) => ({ mean, standardError: 0, count: 100 });
 
@@ -12,7 +14,7 @@ const estimate = (mean) => ({ mean, standardError: 0, count: 100 });
  * @param {[number, number, number, number, number][]} rows
  */
 const sweep = (rows) =>
-  /** @type {import("../src/reports/transition.js").Sweep} */ (
+  /** @type {Sweep} */ (
     /** @type {unknown} */ ({
       final: true,
       sigmas: [3, 1, 0.4],

@@ -6,8 +6,11 @@ import { DATA_SETS, isPageSet } from "../state/data-sets.js";
 import { base } from "./serve.js";
 
 /**
- * @typedef {import("../reports/report.js").DataRecipe} DataRecipe
- * @typedef {import("../../pkg/hidden_gaussian.js").ImportOptions} ImportOptions
+ * @import { ImportOptions } from "../../pkg/hidden_gaussian.js"
+ * @import { DataRecipe } from "../reports/report.js"
+ */
+
+/**
  * @typedef {{name: string, bytes: Uint8Array}} Entry
  */
 

@@ -7,9 +7,6 @@
  * likes between them. A call has an id; its answer, `done` or `failed`, carries the same id. Besides answers the worker
  * sends `event`s: which engine runs, and what it is busy with.
  *
- * @typedef {import("../state/parameters.js").DataName} DataName
- * @typedef {import("../state/parameters.js").EngineChoice} EngineChoice
- * @typedef {import("../state/parameters.js").Split} Split
  *
  * @typedef {object} Setting what both denoisers are fitted to, and where
  * @property {EngineChoice} engine
@@ -26,7 +23,6 @@
  * @property {number} height
  * @property {Uint8ClampedArray<ArrayBuffer>} rgba one image after the other
  *
- * @typedef {import("../../pkg/hidden_gaussian.js").DatasetInfo} DataInfo
  * @typedef {import("../../pkg/hidden_gaussian.js").EngineInfo & {problem: Failure | null}} EngineInfo
  *   `problem`: why the engine that was asked for does not run, or why it had to start again
  *
@@ -83,10 +79,9 @@
  *
  * @typedef {{n: number, sigma: number, rate: number, steps: number}} WienerCall gradient descent on a linear denoiser of
  *   faces; `rate` in units of the largest step size that converges
- * @typedef {Omit<import("../../pkg/hidden_gaussian.js").WienerDescent, "rows" | "goal" | "pixels">
+ * @typedef {Omit<WienerDescent, "rows" | "goal" | "pixels">
  *   & {rows: Pictures[], goal: Pictures}} WienerResult `rows`: some rows of W_t for each of the steps; zero is mid-grey
  *
- * @typedef {import("../../pkg/hidden_gaussian.js").Check} Check
  * @typedef {{engine: "cpu" | "gpu", index: number}} SelfCheckCall one check of an engine, so that each is shown when it is done
  * @typedef {{check: Check, count: number}} SelfCheckResult `count`: how many checks there are of an engine
  *
@@ -106,12 +101,10 @@
  * }} Calls
  * @typedef {keyof Calls} Kind
  *
- * @typedef {import("../reports/report.js").DataRecipe} DataRecipe
- * @typedef {import("../reports/report.js").Report} Report
  *
  * @typedef {object} RunOptions what to run
- * @property {import("../reports/report.js").ExperimentName} experiment
- * @property {import("../reports/report.js").Preset} preset
+ * @property {ExperimentName} experiment
+ * @property {Preset} preset
  * @property {DataRecipe} data
  * @property {true} [own] it is on the reader's own images, which may have the name of a set of the page
  * @property {number} seed
@@ -119,7 +112,6 @@
  *
  * @typedef {{files: File[], colour: boolean}} OwnImages the reader's own files, and how to read them
  * @typedef {{config: string, snapshot: Blob | null}} Share a part of a run that can be done alone, and where it stands
- * @typedef {import("../../pkg/hidden_gaussian.js").Progress} ShareProgress
  *
  * @typedef {{options: RunOptions, own?: OwnImages, workers: number}} PlanCall
  * @typedef {{config: string, shares: string[]}} PlanResult the whole configuration, and the same in shares of equal work
@@ -153,6 +145,12 @@
  * @typedef {{kind: "event", event: "engine", engine: EngineInfo} | {kind: "event", event: "busy", text: string}} Event
  *   `busy` with an empty text: nothing long is under way
  * @typedef {Done | Failed | Event} FromWorker
+ */
+
+/**
+ * @import { Check, DatasetInfo as DataInfo, Progress as ShareProgress, WienerDescent } from "../../pkg/hidden_gaussian.js"
+ * @import { DataRecipe, ExperimentName, Preset, Report } from "../reports/report.js"
+ * @import { DataName, EngineChoice, Split } from "../state/parameters.js"
  */
 
 /**

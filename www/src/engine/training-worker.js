@@ -10,7 +10,10 @@ import { importer } from "./import.js";
 import { notStarted } from "./protocol.js";
 import { serve } from "./serve.js";
 
-/** @typedef {import("./protocol.js").TrainingCalls} TrainingCalls */
+/**
+ * @import { DataRecipe } from "../reports/report.js"
+ * @import { OwnImages, TrainingCalls } from "./protocol.js"
+ */
 
 const ready = init({ module_or_path: new URL("../../pkg/hidden_gaussian_bg.wasm", import.meta.url) });
 const { importFiles, makeDataset } = importer({ Dataset, unzip });
@@ -82,8 +85,8 @@ async function each(ask) {
 
 /**
  * The images of a run, made once: the reader's own, if it is on those, whatever they are called.
- * @param {import("../reports/report.js").DataRecipe} recipe
- * @param {import("./protocol.js").OwnImages} [own]
+ * @param {DataRecipe} recipe
+ * @param {OwnImages} [own]
  */
 function images(recipe, own) {
   data ??= own ? importFiles(own.files, { ...recipe, ...own }) : makeDataset(recipe);

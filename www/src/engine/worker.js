@@ -11,14 +11,8 @@ import { toFailure } from "./protocol.js";
 import { post, serve } from "./serve.js";
 
 /**
- * @typedef {import("./protocol.js").Calls} Calls
- * @typedef {import("./protocol.js").Kind} Kind
- * @typedef {import("./protocol.js").Setting} Setting
- * @typedef {import("./protocol.js").Pictures} Pictures
- * @typedef {import("./protocol.js").EngineInfo} EngineInfo
- * @typedef {import("./protocol.js").EngineChoice} EngineChoice
- * @typedef {import("./protocol.js").Failure} Failure
- * @typedef {import("./protocol.js").DataName} DataName
+ * @import { DataName, EngineChoice, Split } from "../state/parameters.js"
+ * @import { Calls, EngineInfo, Failure, Kind, Pictures, Setting, SweepResult } from "./protocol.js"
  */
 
 /** How many of the heaviest training images the page shows. */
@@ -134,7 +128,7 @@ const handlers = {
   async sweep({ setting, split, image, sigmas, seed }) {
     const { exact, set, n } = await fit(setting);
     const index = image % imageCount(set, split, n);
-    /** @type {import("./protocol.js").SweepResult} */
+    /** @type {SweepResult} */
     const result = { sigmas, empirical: [], gaussian: [], between: [], effective: [] };
     for (const sigma of sigmas) {
       const { clean, empirical, gaussian, effective } = await exact.denoise(set, split, index, sigma, seed);
@@ -310,7 +304,7 @@ async function fitOn(engine, set, n) {
 /**
  * How many images the reader can choose from.
  * @param {Dataset} set
- * @param {import("./protocol.js").Split} split
+ * @param {Split} split
  * @param {number} n
  */
 function imageCount(set, split, n) {

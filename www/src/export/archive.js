@@ -1,9 +1,6 @@
 /**
  * A run as one zip file: all that is needed to read it, to cite it, to run it again, and to see it again on this page.
  *
- * @typedef {import("../reports/report.js").Report} Report
- * @typedef {import("../reports/report.js").Gallery} Gallery
- * @typedef {import("../state/permalink.js").RunOptions} RunOptions
  *
  * @typedef {object} Archive
  * @property {RunOptions} options what the run was started with
@@ -15,6 +12,11 @@ import { drawGrid, pictureCount } from "../ui/images.js";
 import { parseReport } from "../reports/report.js";
 import { decodeImages } from "../reports/recorded.js";
 import { readZip, writeZip } from "./zip.js";
+
+/**
+ * @import { RunOptions } from "../engine/protocol.js"
+ * @import { Agreement, Gallery, Report, Sitting } from "../reports/report.js"
+ */
 
 /** Marks the manifest of an archive, so that any other zip is not mistaken for one. */
 const FORMAT = "hidden-gaussian run";
@@ -100,11 +102,11 @@ export const archiveName = ({ experiment, preset, data, seed }) => `${experiment
  */
 export function galleries({ experiment, findings }) {
   if (experiment === "strong-generalization") {
-    return findings.flatMap((/** @type {import("../reports/report.js").Agreement} */ { n, galleries }) =>
+    return findings.flatMap((/** @type {Agreement} */ { n, galleries }) =>
       galleries.map((gallery, half) => ({ name: `n-${n}-half-${half + 1}`, gallery })),
     );
   }
-  /** @param {import("../reports/report.js").Sitting[]} points @param {string} [prefix] */
+  /** @param {Sitting[]} points @param {string} [prefix] */
   const named = (points, prefix = "") =>
     points.flatMap(({ n, seed, step, architecture, gallery }) =>
       // Of several seeds only the first may have its pictures kept.

@@ -7,9 +7,10 @@ import { isRepeatable, runLink } from "../state/permalink.js";
 import { copy, save, toCsv } from "./save.js";
 
 /**
- * @typedef {import("../reports/report.js").Report} Report
- * @typedef {import("../ui/chart.js").Table} Table
- * @typedef {import("../state/permalink.js").RunOptions} RunOptions
+ * @import { RunOptions } from "../engine/protocol.js"
+ * @import { Page } from "../figures/figure.js"
+ * @import { Report } from "../reports/report.js"
+ * @import { Table } from "../ui/chart.js"
  */
 
 /** Pixels of a saved bitmap to one on the screen. */
@@ -43,7 +44,7 @@ export function showNumbers(figure, tables) {
 /**
  * Give every `figure[data-figure]` its line of tools: save it as a picture or as numbers, link to it, embed it.
  * @param {ParentNode} root
- * @param {import("../figures/figure.js").Page} page
+ * @param {Page} page
  */
 export function mountFigureTools(root, page) {
   for (const figure of root.querySelectorAll("figure[data-figure]")) {
@@ -53,7 +54,7 @@ export function mountFigureTools(root, page) {
 
 /**
  * @param {HTMLElement} figure
- * @param {import("../figures/figure.js").Page} page
+ * @param {Page} page
  */
 function tools(figure, page) {
   const name = figure.getAttribute("data-figure") ?? "";
@@ -128,7 +129,7 @@ const words = (element) => (element.textContent ?? "").trim().replaceAll(/\s+/g,
  * A figure without a report: its settings and its tables.
  * @param {HTMLElement} figure
  * @param {string} name
- * @param {import("../figures/figure.js").Page} page
+ * @param {Page} page
  */
 function described(figure, name, page) {
   return { figure: name, link: page.store.link({ figure: "" }, figure.id), settings: page.store.values, tables: numbers(figure) };

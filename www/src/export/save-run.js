@@ -5,8 +5,14 @@ import { archiveName, packRun } from "./archive.js";
 import { save } from "./save.js";
 
 /**
- * @param {import("../state/store.js").Store} store
- * @param {{options: import("../state/permalink.js").RunOptions, report?: import("../reports/report.js").Report}} run
+ * @import { RunOptions } from "../engine/protocol.js"
+ * @import { Report } from "../reports/report.js"
+ * @import { Store } from "../state/store.js"
+ */
+
+/**
+ * @param {Store} store
+ * @param {{options: RunOptions, report?: Report}} run
  * @param {Uint8Array[]} weights
  */
 export async function saveRun(store, { options, report }, weights) {

@@ -1,6 +1,6 @@
 /** What leaves the page: files and copied text. */
 
-/** @typedef {import("../ui/chart.js").Table} Table */
+/** @import { Table } from "../ui/chart.js" */
 
 /**
  * Hand a file to the reader.

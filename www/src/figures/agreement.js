@@ -13,7 +13,13 @@ import { nearestStop, runSlider } from "../ui/run-slider.js";
 import { decodeImages } from "../reports/recorded.js";
 
 /**
- * @typedef {import("../reports/report.js").Agreement} Agreement
+ * @import { Agreement, Report } from "../reports/report.js"
+ * @import { Store } from "../state/store.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/**
  * @typedef {{sizes: Agreement[], n: number, recorded: Agreement[]}} Shown `recorded`: drawn faint behind a live run
  */
 
@@ -23,7 +29,7 @@ const HEIGHT = 280;
 /** Enough for two sets of 1,024 faces that share none. */
 const HALVES = { ...QUICK_FACES, count: 2 * 1024 + QUICK_FACES.heldOut };
 
-/** The recorded run of networks that share no image. @param {import("../state/store.js").Store} store */
+/** The recorded run of networks that share no image. @param {Store} store */
 export const agreementSource = (store) =>
   /** @type {ReportSource<"strong-generalization">} */ (
     new ReportSource(store, [], () => "strong-generalization-main-faces")
@@ -31,7 +37,7 @@ export const agreementSource = (store) =>
 
 /**
  * @param {HTMLElement} root
- * @param {import("./figure.js").Page} page
+ * @param {Page} page
  * @param {ReportSource<"strong-generalization">} source
  */
 export function agreementFigure(root, page, source) {
@@ -94,7 +100,7 @@ export function agreementFigure(root, page, source) {
   });
 }
 
-/** What was found, the smallest size first. @param {import("../reports/report.js").Report<"strong-generalization">} report */
+/** What was found, the smallest size first. @param {Report<"strong-generalization">} report */
 const bySize = ({ findings }) => [...findings].sort((a, b) => a.n - b.n);
 
 /** The size nearest to the reader's wish. @param {Agreement[]} sizes @param {number} wish */
@@ -114,7 +120,7 @@ const agreementSentence = ({ n, status, cosine }) =>
 function agreementChart(root) {
   return chart(
     root,
-    /** @type {import("../ui/chart.js").ChartSpec<Shown>} */ ({
+    /** @type {ChartSpec<Shown>} */ ({
       name: "agreement of two networks",
       label: ({ sizes }) =>
         `Cosine between the samples of two networks from the same noise: ` +

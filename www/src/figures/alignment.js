@@ -10,14 +10,19 @@ import { reportFigure } from "../reports/source.js";
 import { nearestStop, runSlider } from "../ui/run-slider.js";
 import { decodeImages } from "../reports/recorded.js";
 
-/** @typedef {import("../reports/report.js").Alignment} Alignment */
+/**
+ * @import { Alignment } from "../reports/report.js"
+ * @import { ReportSource } from "../reports/source.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
 
 const HEIGHT = 340;
 
 /**
  * @param {HTMLElement} root
- * @param {import("./figure.js").Page} page
- * @param {import("../reports/source.js").ReportSource<"gaussian-bias">} source
+ * @param {Page} page
+ * @param {ReportSource<"gaussian-bias">} source
  */
 export function alignmentFigure(root, page, source) {
   const { store, live } = page;
@@ -68,7 +73,7 @@ export function alignmentFigure(root, page, source) {
 function matrixChart(root) {
   return chart(
     root,
-    /** @type {import("../ui/chart.js").ChartSpec<Alignment>} */ ({
+    /** @type {ChartSpec<Alignment>} */ ({
       name: "alignment of singular vectors and principal axes",
       label: ({ sigma, matrix, overlap }) =>
         `Alignment of the first ${matrix.length} singular vectors of the linear denoiser at noise level ` +

@@ -8,7 +8,11 @@ import { liveFigure, SETTING, setting } from "./figure.js";
 import { count, fixed, milliseconds, percent, significant } from "../ui/format.js";
 import { drawPicture, pictureCount } from "../ui/images.js";
 
-/** @typedef {import("../engine/protocol.js").DenoiseResult} DenoiseResult */
+/**
+ * @import { DenoiseResult } from "../engine/protocol.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
 
 /** Bars of the chart, on a wide screen and on a phone. The style sheet hides the images of the missing ones. */
 const BARS = 16;
@@ -16,7 +20,7 @@ const BARS_NARROW = 8;
 
 /**
  * @param {HTMLElement} root
- * @param {import("./figure.js").Page} page
+ * @param {Page} page
  */
 export function denoiseFigure(root, page) {
   const pictures = {
@@ -105,7 +109,7 @@ export function denoiseFigure(root, page) {
 function weightsChart(root) {
   return chart(
     root,
-    /** @type {import("../ui/chart.js").ChartSpec<DenoiseResult>} */ ({
+    /** @type {ChartSpec<DenoiseResult>} */ ({
       name: "largest softmax weights",
       label: ({ weights, effective, n }) =>
         `Largest softmax weights: the first image has ${percent(weights[0])}; effectively ${share(effective)} of ${count(n)} images share the answer`,

@@ -15,8 +15,15 @@ import { decodeImages } from "../reports/recorded.js";
 import { atTheEnd, peak, plane, standAt, widthOf } from "../reports/emergence.js";
 
 /**
- * @typedef {import("../reports/report.js").Sitting} Sitting
- * @typedef {import("../reports/report.js").Report<"emergence">} EmergenceReport
+ * @import { Report, Sitting } from "../reports/report.js"
+ * @import { Values } from "../state/parameters.js"
+ * @import { Store } from "../state/store.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/**
+ * @typedef {Report<"emergence">} EmergenceReport
  * @typedef {{axis: "step" | "width", sittings: Sitting[], recorded: Sitting[], at: number, top: number}} Curves one network
  *   over time, or several over width; `recorded`: drawn faint behind a live run; `top`: of the axis
  * @typedef {{sittings: Sitting[], current: Sitting}} Map
@@ -35,13 +42,13 @@ const SCORES = /** @type {const} */ ([
   { name: "GL score", value: (/** @type {Sitting} */ { closeness }) => closeness.gl },
 ]);
 
-/** The recorded run of the figures about when the bias emerges. @param {import("../state/store.js").Store} store */
+/** The recorded run of the figures about when the bias emerges. @param {Store} store */
 export const emergenceSource = (store) =>
   /** @type {ReportSource<"emergence">} */ (new ReportSource(store, [], () => "emergence-main-faces"));
 
 /**
  * @param {HTMLElement} root
- * @param {import("./figure.js").Page} page
+ * @param {Page} page
  * @param {ReportSource<"emergence">} source
  */
 export function emergenceFigure(root, page, source) {
@@ -175,7 +182,7 @@ export function emergenceFigure(root, page, source) {
   }
 }
 
-/** What the reader wants to see. @param {Readonly<import("../state/parameters.js").Values>} values */
+/** What the reader wants to see. @param {Readonly<Values>} values */
 const wish = (values) => ({
   n: values["emergence.n"],
   width: values["emergence.width"],
@@ -199,7 +206,7 @@ const likeOf = (report, sitting, recorded) =>
 function mapChart(root, choose) {
   return chart(
     root,
-    /** @type {import("../ui/chart.js").ChartSpec<Map>} */ ({
+    /** @type {ChartSpec<Map>} */ ({
       name: "networks by width and training time",
       label: ({ sittings, current }) =>
         `${sittings.length} networks by width and training steps; chosen: width ${count(widthOf(current))} after ` +
@@ -260,7 +267,7 @@ function mapChart(root, choose) {
 function curvesChart(root, name, choose) {
   return chart(
     root,
-    /** @type {import("../ui/chart.js").ChartSpec<Curves>} */ ({
+    /** @type {ChartSpec<Curves>} */ ({
       name,
       label({ axis, sittings, at }) {
         const what = axis === "step" ? "training steps" : "width";

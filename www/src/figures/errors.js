@@ -6,7 +6,11 @@ import { liveFigure, SETTING, setting } from "./figure.js";
 import { fixed, significant } from "../ui/format.js";
 import { fromFraction, parameters } from "../state/parameters.js";
 
-/** @typedef {import("../engine/protocol.js").SweepResult} SweepResult */
+/**
+ * @import { SweepResult } from "../engine/protocol.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
 
 const SIGMA = parameters["denoise.sigma"];
 const LEVELS = 33;
@@ -20,7 +24,7 @@ const LABELS_END = Math.round(0.7 * LEVELS);
 
 /**
  * @param {HTMLElement} root
- * @param {import("./figure.js").Page} page
+ * @param {Page} page
  */
 export function errorsFigure(root, page) {
   const { store, live } = page;
@@ -80,7 +84,7 @@ export function errorsFigure(root, page) {
 function errorsChart(root) {
   return chart(
     root,
-    /** @type {import("../ui/chart.js").ChartSpec<SweepResult & {sigma: number}>} */ ({
+    /** @type {ChartSpec<SweepResult & {sigma: number}>} */ ({
       name: "errors over the noise level",
       label: ({ empirical, gaussian }) =>
         `Error over the noise level: from ${fixed(empirical[0])} to ${fixed(empirical[LEVELS - 1])} for the empirical ` +

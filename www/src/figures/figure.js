@@ -3,18 +3,22 @@ import { toFailure } from "../engine/protocol.js";
 import { sentence } from "../ui/format.js";
 
 /**
- * @typedef {import("../state/parameters.js").Values} Values
- * @typedef {import("../state/parameters.js").Key} Key
- * @typedef {import("../engine/protocol.js").Setting} Setting
- * @typedef {import("../engine/client.js").Lane} Lane
- *
+ * @import { EngineClient, Lane } from "../engine/client.js"
+ * @import { Failure, Setting, TrainingCalls } from "../engine/protocol.js"
+ * @import { Runner } from "../runs/runner.js"
+ * @import { Key, Values } from "../state/parameters.js"
+ * @import { Store } from "../state/store.js"
+ * @import { LiveText } from "../ui/live.js"
+ */
+
+/**
  * @typedef {object} Page what every figure shares
- * @property {import("../state/store.js").Store} store
- * @property {import("../engine/client.js").EngineClient} engine
- * @property {import("../engine/client.js").EngineClient<import("../engine/protocol.js").TrainingCalls>} trainer
+ * @property {Store} store
+ * @property {EngineClient} engine
+ * @property {EngineClient<TrainingCalls>} trainer
  *   downloads the library with training when it is first called
- * @property {import("../ui/live.js").LiveText} live
- * @property {import("../runs/runner.js").Runner} runner
+ * @property {LiveText} live
+ * @property {Runner} runner
  * @property {Set<() => void>} figures redraw each figure that shows the training set
  */
 
@@ -133,7 +137,7 @@ export function comesNear(root) {
 
 /**
  * @param {HTMLElement} place
- * @param {import("../engine/protocol.js").Failure} failure
+ * @param {Failure} failure
  * @param {() => void} [retry]
  */
 export function showFailure(place, { message, hint }, retry) {

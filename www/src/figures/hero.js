@@ -13,7 +13,12 @@ import { nearestStop } from "../ui/run-slider.js";
 import { curve, levelOf, networks, sizes, spread } from "../reports/transition.js";
 import { ALIKE } from "../reports/verdicts.js";
 
-/** @typedef {import("../reports/transition.js").Sweep} Sweep */
+/**
+ * @import { Point } from "../reports/report.js"
+ * @import { Sweep } from "../reports/transition.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
 
 /** The recorded run that it shows. */
 const RUN = "transition-faithful-faces";
@@ -30,7 +35,7 @@ const NEW = 0.05;
  * @property {string} [dash]
  * @property {string} symbol
  * @property {boolean} [hollow]
- * @property {(point: import("../reports/report.js").Point, sweep: Sweep) => number} of
+ * @property {(point: Point, sweep: Sweep) => number} of
  */
 
 /** What the chart shows, and how. @type {Curve[]} */
@@ -53,7 +58,7 @@ const CURVES = [
 
 /**
  * @param {HTMLElement} root
- * @param {import("./figure.js").Page} page
+ * @param {Page} page
  */
 export function heroFigure(root, page) {
   const { store, live } = page;
@@ -120,7 +125,7 @@ function heroChart(root, choose) {
   let stops = [];
   return chart(
     root,
-    /** @type {import("../ui/chart.js").ChartSpec<{sweep: Sweep, n: number}>} */ ({
+    /** @type {ChartSpec<{sweep: Sweep, n: number}>} */ ({
       name: "the finding",
       label({ sweep }) {
         const ends = CURVES.map(({ label, of }) => {

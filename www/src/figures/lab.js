@@ -27,14 +27,16 @@ import { peak } from "../reports/emergence.js";
 import { curve, levelOf, networks, sizes, transitionSentence } from "../reports/transition.js";
 
 /**
- * @typedef {import("../reports/report.js").Report} Report
- * @typedef {import("../reports/report.js").Point} Point
- * @typedef {import("../reports/transition.js").Sweep} Sweep
- * @typedef {import("../state/permalink.js").RunOptions} RunOptions
- * @typedef {import("../runs/run.js").Run} Run
- * @typedef {import("../runs/run.js").State} State
- * @typedef {import("../runs/run.js").Progress} Progress
- *
+ * @import { RunOptions } from "../engine/protocol.js"
+ * @import { DataRecipe, Findings, Point, Report } from "../reports/report.js"
+ * @import { Sweep } from "../reports/transition.js"
+ * @import { Progress, Run, State } from "../runs/run.js"
+ * @import { Key, Place, Values } from "../state/parameters.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/**
  * @typedef {object} Entry a run in the table: under way, kept by the browser, or opened from a file
  * @property {string} id
  * @property {string} letter
@@ -58,7 +60,7 @@ const HEIGHT = 260;
 /** The noise level of the linearity. */
 const SIGMA = 1;
 
-/** @type {Record<import("../state/parameters.js").Values["lab.measure"], {title: string, of: (point: Point, level: number) => number, gaussian: (point: Point, level: number) => number, format: (value: number) => string}>} */
+/** @type {Record<Values["lab.measure"], {title: string, of: (point: Point, level: number) => number, gaussian: (point: Point, level: number) => number, format: (value: number) => string}>} */
 const MEASURES = {
   gl: {
     title: "GL score: distance to the nearest training image",
@@ -88,9 +90,9 @@ const MEASURES = {
 
 /**
  * @param {HTMLElement} root
- * @param {import("./figure.js").Page} page
+ * @param {Page} page
  * @param {object} article
- * @param {() => import("../reports/report.js").DataRecipe | undefined} article.own the reader's own images
+ * @param {() => DataRecipe | undefined} article.own the reader's own images
  * @param {(report: Report) => HTMLElement | undefined} article.show shows a report in its own figure, if it has one
  */
 export function labFigure(root, page, { own, show }) {
@@ -321,8 +323,8 @@ export function labFigure(root, page, { own, show }) {
 
   const showFields = () => {
     for (const place of root.querySelectorAll("[data-control]")) {
-      const { of } = /** @type {import("../state/parameters.js").Place} */ (
-        parameters[/** @type {import("../state/parameters.js").Key} */ (place.getAttribute("data-control"))]
+      const { of } = /** @type {Place} */ (
+        parameters[/** @type {Key} */ (place.getAttribute("data-control"))]
       );
       if (place instanceof HTMLElement) place.hidden = of !== undefined && !of.includes(store.values["lab.experiment"]);
     }
@@ -388,7 +390,7 @@ const outcomeOf = (report) => sentences(foundIn(report), divergenceSentence(repo
 function foundIn(report) {
   if (!report.final) return "";
   if (report.experiment === "transition") return transitionSentence(report);
-  /** @type {import("../reports/report.js").Findings} */
+  /** @type {Findings} */
   const { "gaussian-bias": biases, emergence, "strong-generalization": agreements } = { ...NOTHING, [report.experiment]: report.findings };
   const sittings = [...emergence.overTime, ...emergence.overWidth];
   /** @param {{n: number, value: number | undefined}[]} values */
@@ -400,7 +402,7 @@ function foundIn(report) {
   return `Most like the Gaussian after ${count(best.step)} steps: cosine ${fixed(best.cosineGaussian.mean)}.`;
 }
 
-/** @type {import("../reports/report.js").Findings} */
+/** @type {Findings} */
 const NOTHING = { transition: [], "gaussian-bias": [], emergence: { overWidth: [], overTime: [] }, "strong-generalization": [] };
 
 /** A, B, … Z, A2, B2, … @param {number} index */
@@ -444,7 +446,7 @@ function runsChart(root) {
     );
   return chart(
     root,
-    /** @type {import("../ui/chart.js").ChartSpec<Overlay>} */ ({
+    /** @type {ChartSpec<Overlay>} */ ({
       name: "your runs",
       label: (overlay) =>
         `${MEASURES[overlay.measure].title}, against the number of training images, of ${overlay.runs.length} ` +

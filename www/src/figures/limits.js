@@ -9,9 +9,14 @@ import { levelOf, networks, sizes } from "../reports/transition.js";
 import { DETAIL_SIGMA, FEW_COPIES, MIDDLE_SIGMA } from "../reports/verdicts.js";
 
 /**
- * @typedef {import("../reports/report.js").Point} Point
- * @typedef {import("../reports/report.js").Report<"transition">} Sweep
- * @typedef {import("../reports/report.js").Report<"gaussian-bias">} BiasReport
+ * @import { Linearity, Point, Report } from "../reports/report.js"
+ * @import { LiveText } from "../ui/live.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/**
+ * @typedef {Report<"transition">} Sweep
+ * @typedef {Report<"gaussian-bias">} BiasReport
  */
 
 /** The data sets that are compared, with their names. The table puts them in the order of what was measured. */
@@ -28,7 +33,7 @@ const BETTER = 0.97;
 
 /**
  * @param {HTMLElement} root
- * @param {import("./figure.js").Page} page
+ * @param {Page} page
  */
 export function limitsSection(root, page) {
   const errors = element(root, "limits-error");
@@ -55,7 +60,7 @@ export function limitsSection(root, page) {
 }
 
 /**
- * @param {import("../ui/live.js").LiveText} live
+ * @param {LiveText} live
  * @param {Sweep | undefined} faithful
  */
 function tellOfUnet(live, faithful) {
@@ -71,7 +76,7 @@ function tellOfUnet(live, faithful) {
 }
 
 /**
- * @param {import("../ui/live.js").LiveText} live
+ * @param {LiveText} live
  * @param {Sweep} main
  */
 function tellOfNetworks(live, main) {
@@ -124,7 +129,7 @@ function tellOfNetworks(live, main) {
   /** @param {number} level */
   const nmse = (level) => mean(first, ({ linearityGaussian }) => linearityGaussian[level].nmse.mean);
   const level = main.sigmas.map((_, i) => i).reduce((best, i) => (nmse(i) > nmse(best) ? i : best));
-  /** @param {"linearity" | "linearityGaussian"} whose @param {keyof import("../reports/report.js").Linearity} score */
+  /** @param {"linearity" | "linearityGaussian"} whose @param {keyof Linearity} score */
   const at = (whose, score) => mean(first, (point) => point[whose][level][score].mean);
   live.set({
     "limits.affine.n": count(first[0].n),
@@ -144,7 +149,7 @@ function tellOfNetworks(live, main) {
 }
 
 /**
- * @param {import("../ui/live.js").LiveText} live
+ * @param {LiveText} live
  * @param {BiasReport} report
  */
 function tellOfLinear(live, { findings }) {
@@ -183,7 +188,7 @@ function tellOfLinear(live, { findings }) {
 }
 
 /**
- * @param {import("../ui/live.js").LiveText} live
+ * @param {LiveText} live
  * @param {HTMLElement} body
  * @param {Record<string, Sweep>} sweeps
  */
@@ -223,7 +228,7 @@ function tellOfSets(live, body, sweeps) {
 }
 
 /**
- * @param {import("../ui/live.js").LiveText} live
+ * @param {LiveText} live
  * @param {Sweep | undefined} mnist
  */
 function tellOfDigits(live, mnist) {

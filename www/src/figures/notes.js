@@ -8,8 +8,13 @@ import { loadIndex } from "../reports/recorded.js";
 import { copy } from "../export/save.js";
 
 /**
+ * @import { Check } from "../../pkg/hidden_gaussian.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/**
  * @param {HTMLElement} root
- * @param {import("./figure.js").Page} page
+ * @param {Page} page
  */
 export function notesSection(root, page) {
   selfCheck(root, page);
@@ -22,7 +27,7 @@ export function notesSection(root, page) {
 
 /**
  * @param {HTMLElement} root
- * @param {import("./figure.js").Page} page
+ * @param {Page} page
  */
 function selfCheck(root, { trainer, live }) {
   const button = part(root, "self-check", HTMLButtonElement);
@@ -81,7 +86,7 @@ function selfCheck(root, { trainer, live }) {
 const heading = (engine, about = "") =>
   make("tr", { className: "check-engine" }, make("th", { colSpan: 4, scope: "colgroup" }, engine, make("small", {}, about)));
 
-/** @param {import("../engine/protocol.js").Check} check */
+/** @param {Check} check */
 function checkRow({ name, about, error, tolerance, holds }) {
   return make(
     "tr",

@@ -12,18 +12,24 @@ import { decodeImages } from "../reports/recorded.js";
 import { ALIKE, FEW_COPIES, MANY_COPIES } from "../reports/verdicts.js";
 
 /**
- * @typedef {import("../reports/report.js").Report<"gaussian-bias">} BiasReport
- * @typedef {import("../reports/report.js").Bias} Bias
- * @typedef {import("../engine/protocol.js").Pictures} Pictures
- * @typedef {import("../reports/report.js").Path["denoiser"]} Denoiser
+ * @import { Pictures } from "../engine/protocol.js"
+ * @import { Bias, Path, Report } from "../reports/report.js"
+ * @import { ReportSource } from "../reports/source.js"
+ * @import { Table } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/**
+ * @typedef {Report<"gaussian-bias">} BiasReport
+ * @typedef {Path["denoiser"]} Denoiser
  */
 
 const ROWS = /** @type {const} */ (["trained", "linear", "gaussian", "empirical"]);
 
 /**
  * @param {HTMLElement} root
- * @param {import("./figure.js").Page} page
- * @param {import("../reports/source.js").ReportSource<"gaussian-bias">} source
+ * @param {Page} page
+ * @param {ReportSource<"gaussian-bias">} source
  */
 export function pathsFigure(root, page, source) {
   const { store, live } = page;
@@ -138,7 +144,7 @@ export function pathsFigure(root, page, source) {
  * How far the other denoisers' answers are from the network's, step by step, over all samples.
  * @param {BiasReport} report
  * @param {Bias} model
- * @returns {import("../ui/chart.js").Table}
+ * @returns {Table}
  */
 function distances({ shape }, { n, paths }) {
   const [first, ...others] = ROWS.flatMap((name) => paths.find(({ denoiser }) => denoiser === name) ?? []);

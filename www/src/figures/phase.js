@@ -11,7 +11,13 @@ import { nearestStop, runSlider } from "../ui/run-slider.js";
 import { onset, pace, widthOf } from "../reports/emergence.js";
 
 /**
- * @typedef {import("../reports/report.js").Sitting} Sitting
+ * @import { Sitting } from "../reports/report.js"
+ * @import { ReportSource } from "../reports/source.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/**
  * @typedef {{sizes: number[], steps: number[], sittings: Sitting[], n: number, step: number}} Phase
  */
 
@@ -20,8 +26,8 @@ const MARGIN = { marginLeft: 56, marginRight: 2, marginTop: 8, marginBottom: 40 
 
 /**
  * @param {HTMLElement} root
- * @param {import("./figure.js").Page} page
- * @param {import("../reports/source.js").ReportSource<"emergence">} source
+ * @param {Page} page
+ * @param {ReportSource<"emergence">} source
  */
 export function phaseFigure(root, page, source) {
   const { store, live } = page;
@@ -99,7 +105,7 @@ export function phaseFigure(root, page, source) {
 function phaseChart(root, choose) {
   return chart(
     root,
-    /** @type {import("../ui/chart.js").ChartSpec<Phase>} */ ({
+    /** @type {ChartSpec<Phase>} */ ({
       name: "memorized fraction by training images and steps",
       label: ({ sizes, sittings, n, step }) => {
         const chosen = sittings.find((sitting) => sitting.n === n && sitting.step === step);

@@ -7,14 +7,18 @@ import { liveFigure, SETTING, setting } from "./figure.js";
 import { count, fixed, percent, significant } from "../ui/format.js";
 import { drawGrid, drawPicture } from "../ui/images.js";
 
-/** @typedef {import("../engine/protocol.js").SamplesResult} SamplesResult */
+/**
+ * @import { SamplesResult } from "../engine/protocol.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
 
 const COUNT = 64;
 const COLUMNS = 8;
 
 /**
  * @param {HTMLElement} root
- * @param {import("./figure.js").Page} page
+ * @param {Page} page
  */
 export function samplesFigure(root, page) {
   const { store, live } = page;
@@ -85,7 +89,7 @@ export function samplesFigure(root, page) {
 function ratiosChart(root) {
   return chart(
     root,
-    /** @type {import("../ui/chart.js").ChartSpec<SamplesResult & {pick: number}>} */ ({
+    /** @type {ChartSpec<SamplesResult & {pick: number}>} */ ({
       name: "nearest over second nearest training image",
       label: ({ empirical, gaussian }) =>
         `Distance to the nearest over distance to the second nearest training image: ` +

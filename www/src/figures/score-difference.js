@@ -15,10 +15,15 @@ import { nearestStop } from "../ui/run-slider.js";
 import { AS_GOOD, FEW_COPIES, MANY_COPIES, MIDDLE_SIGMA } from "../reports/verdicts.js";
 
 /**
- * @typedef {import("../reports/report.js").Report<"gaussian-bias">} BiasReport
- * @typedef {import("../reports/report.js").Bias} Bias
- * @typedef {import("../reports/report.js").Estimate} Estimate
- * @typedef {import("../state/parameters.js").Split} Split
+ * @import { Bias, Estimate, Report } from "../reports/report.js"
+ * @import { Split } from "../state/parameters.js"
+ * @import { Store } from "../state/store.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/**
+ * @typedef {Report<"gaussian-bias">} BiasReport
  * @typedef {{sigmas: number[], models: [Bias, Bias]}} Pair
  * @typedef {Pair & {split: Split, final: boolean, recorded: Pair | undefined}} Shown `recorded`: drawn faint behind a live run
  * @typedef {"linear" | "gaussian" | "empirical"} Other
@@ -34,7 +39,7 @@ const LABEL_ROOM = 26;
 
 /**
  * @param {HTMLElement} root
- * @param {import("./figure.js").Page} page
+ * @param {Page} page
  * @param {ReportSource<"gaussian-bias">} source
  */
 export function scoreDifferenceFigure(root, page, source) {
@@ -133,7 +138,7 @@ export function scoreDifferenceFigure(root, page, source) {
   }
 }
 
-/** The recorded runs of this section's figures. @param {import("../state/store.js").Store} store */
+/** The recorded runs of this section's figures. @param {Store} store */
 export const biasSource = (store) =>
   /** @type {ReportSource<"gaussian-bias">} */ (
     new ReportSource(store, ["bias.run"], (values) => `gaussian-bias-${values["bias.run"]}-faces`)
@@ -153,7 +158,7 @@ const estimate = (value) => (value ? fixed(value.mean, 3) : "–");
 function differencesChart(root) {
   return chart(
     root,
-    /** @type {import("../ui/chart.js").ChartSpec<Shown>} */ ({
+    /** @type {ChartSpec<Shown>} */ ({
       name: "score differences",
       label({ sigmas, models, split }) {
         const sigma = nearestStop(sigmas, MIDDLE_SIGMA);

@@ -5,11 +5,16 @@ import { count, sentence } from "../ui/format.js";
 import { drawGrid, pictureCount } from "../ui/images.js";
 
 /**
+ * @import { DataRecipe } from "../reports/report.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/**
  * The panel that says what the denoisers were fitted to, and takes the reader's own files: by picker, or dropped
  * anywhere on the page.
  * @param {HTMLElement} root
  * @param {HTMLElement} dropNotice shown while files are dragged over the page
- * @param {import("./figure.js").Page} page
+ * @param {Page} page
  * @param {(files: File[]) => Promise<boolean>} openRun takes files that are a saved run; false when they are not
  */
 export function trainingSet(root, dropNotice, page, openRun) {
@@ -19,7 +24,7 @@ export function trainingSet(root, dropNotice, page, openRun) {
   const origin = element(root, "origin");
   /** The last files that could be read, to read them again at another size. @type {File[]} */
   let own = [];
-  /** What came of them. @type {import("../reports/report.js").DataRecipe | undefined} */
+  /** What came of them. @type {DataRecipe | undefined} */
   let recipe;
   /** Whether they were read since a worker that held them died. */
   let read = false;

@@ -6,14 +6,18 @@ import { liveFigure, SETTING, setting } from "./figure.js";
 import { count, fixed, significant } from "../ui/format.js";
 import { drawPicture } from "../ui/images.js";
 
-/** @typedef {import("../engine/protocol.js").TrajectoryResult} TrajectoryResult */
+/**
+ * @import { TrajectoryResult } from "../engine/protocol.js"
+ * @import { Table } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
 
 /** The paper's number of steps. */
 const STEPS = 10;
 
 /**
  * @param {HTMLElement} root
- * @param {import("./figure.js").Page} page
+ * @param {Page} page
  */
 export function trajectoryFigure(root, page) {
   const { store, live } = page;
@@ -77,7 +81,7 @@ export function trajectoryFigure(root, page) {
 /**
  * The two paths in numbers.
  * @param {TrajectoryResult} result
- * @returns {import("../ui/chart.js").Table[]}
+ * @returns {Table[]}
  */
 const tables = ({ sigmas, empirical, gaussian, between }) => [
   {

@@ -18,11 +18,13 @@ import { compare, curve, curves, levelOf, networks, sizes, spread, transitionSen
 import { ALIKE, AS_GOOD, DETAIL_SIGMA } from "../reports/verdicts.js";
 
 /**
- * @typedef {import("../reports/transition.js").Sweep} Sweep
- * @typedef {import("../reports/transition.js").SizeSpread} SizeSpread
- * @typedef {import("../reports/report.js").Point} Point
- * @typedef {import("../reports/report.js").Linearity} Linearity
- *
+ * @import { Linearity, Point, Preset } from "../reports/report.js"
+ * @import { SizeSpread, Sweep } from "../reports/transition.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/**
  * @typedef {object} View what the figure shows
  * @property {Sweep} recorded
  * @property {Sweep | undefined} live what is trained here, once there is something to see
@@ -80,7 +82,7 @@ const PANELS = [
 
 /**
  * @param {HTMLElement} root
- * @param {import("./figure.js").Page} page
+ * @param {Page} page
  */
 export function transitionFigure(root, page) {
   const { store } = page;
@@ -134,7 +136,7 @@ export function transitionFigure(root, page) {
     seed: "transition.seed",
     settings(seed) {
       if (!recorded) return undefined;
-      const preset = /** @type {import("../reports/report.js").Preset} */ (store.values["transition.run"].split("-")[0]);
+      const preset = /** @type {Preset} */ (store.values["transition.run"].split("-")[0]);
       // The recorded run once more, from one seed.
       return { preset, data: recorded.data, config: { ...recorded.config, seeds: [seed] } };
     },
@@ -185,7 +187,7 @@ function plan({ config, record, seconds }) {
 /**
  * What one network makes, and how it was trained.
  * @param {HTMLElement} root
- * @param {import("./figure.js").Page} page
+ * @param {Page} page
  * @param {View} view
  */
 function drawPoint(root, page, { recorded, live, n }) {
@@ -212,7 +214,7 @@ const atLevel = (sweep, recorded, sigma) => (sweep.sigmas.includes(sigma) ? swee
 
 /**
  * The sentences around the figure.
- * @param {import("./figure.js").Page} page
+ * @param {Page} page
  * @param {View} view
  */
 function tell({ live }, { recorded, sweep, sigma }) {
@@ -319,7 +321,7 @@ function panelChart(root, { name, heading, format, references }, pick) {
   };
   return chart(
     root,
-    /** @type {import("../ui/chart.js").ChartSpec<View>} */ ({
+    /** @type {ChartSpec<View>} */ ({
       name: heading,
       label({ sweep, recorded, sigma }) {
         const values = curves(name === "linearity" ? atLevel(sweep, recorded, sigma) : sweep, sigma)[name];
@@ -481,7 +483,7 @@ function levelsChart(root, pick) {
   };
   return chart(
     root,
-    /** @type {import("../ui/chart.js").ChartSpec<View>} */ ({
+    /** @type {ChartSpec<View>} */ ({
       name: "linearity over the noise level",
       label(view) {
         const lowest = lines(view).map(

@@ -9,7 +9,12 @@ import { drawGrid, pictureCount } from "../ui/images.js";
 import { nearestStop, runSlider } from "../ui/run-slider.js";
 
 /**
- * @typedef {import("../engine/protocol.js").WienerResult} WienerResult
+ * @import { WienerResult } from "../engine/protocol.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/**
  * @typedef {WienerResult & {at: number}} Shown with the index of the moment chosen
  */
 
@@ -23,7 +28,7 @@ const TOP = 1.25;
 
 /**
  * @param {HTMLElement} root
- * @param {import("./figure.js").Page} page
+ * @param {Page} page
  */
 export function wienerFigure(root, page) {
   const { store, live } = page;
@@ -87,7 +92,7 @@ export function wienerFigure(root, page) {
 function errorsChart(root) {
   return chart(
     root,
-    /** @type {import("../ui/chart.js").ChartSpec<Shown>} */ ({
+    /** @type {ChartSpec<Shown>} */ ({
       name: "gradient descent along each principal axis",
       label: ({ steps, distance, directions, at }) =>
         `Distance to the Wiener filter over ${count(steps[steps.length - 1])} steps of gradient descent: ` +

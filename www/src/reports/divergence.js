@@ -1,9 +1,11 @@
 /**
  * Networks that broke down while they trained. What is measured of them is shown, and marked, but nothing is said of it.
  *
- * @typedef {{status?: import("./report.js").Status | import("./report.js").Status[]}} Found a network, or several
+ * @typedef {{status?: Status | Status[]}} Found a network, or several
  */
 import { count } from "../ui/format.js";
+
+/** @import { Findings, Report, Status } from "./report.js" */
 
 /** @param {readonly Found[]} found */
 const statuses = (found) => found.flatMap(({ status }) => status ?? []);
@@ -19,7 +21,7 @@ export function divergence(found) {
 
 /**
  * How many networks of a run diverged, as a sentence; empty if none did.
- * @param {import("./report.js").Report} report
+ * @param {Report} report
  */
 export function divergenceSentence({ experiment, findings }) {
   const all = statuses(experiment === "emergence" ? latest(findings) : findings);
@@ -29,7 +31,7 @@ export function divergenceSentence({ experiment, findings }) {
 
 /**
  * Each network as it was last looked at.
- * @param {import("./report.js").Findings["emergence"]} findings
+ * @param {Findings["emergence"]} findings
  */
 function latest({ overWidth, overTime }) {
   return [overWidth, overTime].flatMap((sittings) => {

@@ -1,11 +1,12 @@
 /**
  * The networks of the emergence experiment as points of a plane: width × training time, for each size of training set.
  *
- * @typedef {import("./report.js").Sitting} Sitting
- * @typedef {import("./report.js").Report<"emergence">} EmergenceReport
+ * @typedef {Report<"emergence">} EmergenceReport
  */
 import { isSound } from "./divergence.js";
 import { nearestStop } from "../ui/run-slider.js";
+
+/** @import { Report, Sitting } from "./report.js" */
 
 /** Hidden units or channels. @param {Sitting} sitting */
 export const widthOf = ({ architecture }) => Number(architecture.width);

@@ -1,9 +1,11 @@
 /** What a run about the Gaussian bias (Figure 2) found. */
 
+/** @import { Bias, Report } from "./report.js" */
+
 /**
  * The networks with the fewest and the most training images.
- * @param {import("./report.js").Report<"gaussian-bias">} report
- * @returns {[import("./report.js").Bias, import("./report.js").Bias]}
+ * @param {Report<"gaussian-bias">} report
+ * @returns {[Bias, Bias]}
  */
 export function ends({ findings }) {
   const sorted = [...findings].sort((a, b) => a.n - b.n);

@@ -2,8 +2,8 @@
 import { parseReport } from "./report.js";
 
 /**
- * @typedef {import("../engine/protocol.js").Pictures} Pictures
- * @typedef {import("./report.js").Report} Report
+ * @import { Pictures } from "../engine/protocol.js"
+ * @import { ExperimentName, Preset, Report } from "./report.js"
  */
 
 /** @type {Map<string, Promise<Report>>} */
@@ -28,8 +28,8 @@ export function loadRun(name) {
 /**
  * @typedef {object} IndexEntry a recorded run, without its findings
  * @property {string} file
- * @property {import("./report.js").ExperimentName} experiment
- * @property {import("./report.js").Preset} preset
+ * @property {ExperimentName} experiment
+ * @property {Preset} preset
  * @property {string} data
  * @property {string} title
  * @property {number} bytes

@@ -8,9 +8,11 @@ import { fileOf } from "../export/archive.js";
 import { loadRun } from "./recorded.js";
 
 /**
- * @typedef {import("../state/parameters.js").Values} Values
- * @typedef {import("../state/parameters.js").Key} Key
- * @typedef {import("./report.js").ExperimentName} ExperimentName
+ * @import { Page } from "../figures/figure.js"
+ * @import { Run } from "../runs/run.js"
+ * @import { Key, Values } from "../state/parameters.js"
+ * @import { Store } from "../state/store.js"
+ * @import { ExperimentName, Report } from "./report.js"
  */
 
 /**
@@ -20,17 +22,17 @@ import { loadRun } from "./recorded.js";
 export class ReportSource {
   /** @type {(() => void)[]} */
   #listeners = [];
-  /** @type {import("./report.js").Report<E> | undefined} */
+  /** @type {Report<E> | undefined} */
   #live;
   /** Whether the reader wants to see the recorded run although there is a live one. */
   #aside = false;
   #store;
   #name;
-  /** The live run on the screen. @type {import("../runs/run-panel.js").Run | undefined} */
+  /** The live run on the screen. @type {Run | undefined} */
   run;
 
   /**
-   * @param {import("../state/store.js").Store} store
+   * @param {Store} store
    * @param {readonly Key[]} reads the parameters that choose the recorded run
    * @param {(values: Readonly<Values>) => string} name of that run
    */
@@ -40,7 +42,7 @@ export class ReportSource {
     if (reads.length > 0) store.subscribe(reads, () => this.show(undefined));
   }
 
-  /** The report to show now. @returns {Promise<import("./report.js").Report<E>>} */
+  /** The report to show now. @returns {Promise<Report<E>>} */
   async report() {
     return (this.shown === "live" && this.#live) || this.recorded();
   }
@@ -56,15 +58,15 @@ export class ReportSource {
     for (const listener of this.#listeners) listener();
   }
 
-  /** The recorded run, whatever is shown. @returns {Promise<import("./report.js").Report<E>>} */
+  /** The recorded run, whatever is shown. @returns {Promise<Report<E>>} */
   recorded() {
     return loadRun(this.#name(this.#store.values));
   }
 
   /**
    * Show what a run found; undefined brings the recorded run back.
-   * @param {import("./report.js").Report<E> | undefined} report
-   * @param {import("../runs/run-panel.js").Run} [run] that it came from
+   * @param {Report<E> | undefined} report
+   * @param {Run} [run] that it came from
    */
   show(report, run) {
     if (!report) this.#aside = false;
@@ -83,16 +85,16 @@ export class ReportSource {
  * A figure that draws reports, which are fetched when they are first asked for. A live run is drawn over the recorded one.
  * @template {ExperimentName} E
  * @param {HTMLElement} root
- * @param {import("../figures/figure.js").Page} page
+ * @param {Page} page
  * @param {ReportSource<E>} source
  * @param {{
  *   reads: readonly Key[],
  *   draw: (
- *     report: import("./report.js").Report<E>,
+ *     report: Report<E>,
  *     values: Readonly<Values>,
- *     recorded: import("./report.js").Report<E> | undefined,
+ *     recorded: Report<E> | undefined,
  *   ) => void,
- *   say?: (report: import("./report.js").Report<E>, values: Readonly<Values>) => string,
+ *   say?: (report: Report<E>, values: Readonly<Values>) => string,
  * }} figure `recorded`: the run to compare with, undefined when it is the one shown; `say`: what the reader has chosen, in one
  *   sentence
  */
@@ -125,7 +127,7 @@ export function reportFigure(root, page, source, { reads, draw, say }) {
 /**
  * The line that says which run a figure shows, once there are two, with the button that shows the other.
  * @param {HTMLElement} root
- * @param {import("../figures/figure.js").Page} page
+ * @param {Page} page
  * @param {ReportSource<any>} source
  * @returns {(shown: ReportSource<any>["shown"]) => void}
  */
@@ -149,11 +151,11 @@ function runSwitch(root, page, source) {
 
 /**
  * How a report came about, in a sentence or two.
- * @param {import("./report.js").Report} report
+ * @param {Report} report
  */
 export const provenance = (report) => sentences(origin(report), divergenceSentence(report));
 
-/** @param {import("./report.js").Report} report */
+/** @param {Report} report */
 function origin(report) {
   const { record, final, engine, adapter, seconds } = report;
   const where = engine === "gpu" ? `GPU (${adapter})` : "CPU";

@@ -4,9 +4,10 @@ import { count, fixed, percent } from "../ui/format.js";
 import { nearestStop } from "../ui/run-slider.js";
 import { DETAIL_SIGMA, LEARNED } from "./verdicts.js";
 
+/** @import { Point, Report } from "./report.js" */
+
 /**
- * @typedef {import("./report.js").Point} Point
- * @typedef {import("./report.js").Report<"transition">} Sweep
+ * @typedef {Report<"transition">} Sweep
  * @typedef {{mean: number, low: number, high: number, diverged: string}} Spread a number over the seeds of one size, and what
  *   became of them
  * @typedef {Spread & {n: number}} SizeSpread

@@ -5,13 +5,9 @@ import { parameters } from "../state/parameters.js";
 import PRESETS from "../presets.json" with { type: "json" };
 
 /**
- * @typedef {import("../state/parameters.js").Values} Values
- * @typedef {import("../state/parameters.js").Key} Key
- * @typedef {import("../state/parameters.js").Place} Place
- * @typedef {import("../reports/report.js").Report} Report
- * @typedef {import("../reports/report.js").ExperimentName} ExperimentName
- * @typedef {import("../state/permalink.js").RunOptions} RunOptions
- * @typedef {import("../reports/report.js").DataRecipe} DataRecipe
+ * @import { RunOptions } from "../engine/protocol.js"
+ * @import { DataRecipe, ExperimentName, Report } from "../reports/report.js"
+ * @import { Key, Parameter, Place, Values } from "../state/parameters.js"
  */
 
 /** The same images as in the recorded runs: their seed, and how many of them no network sees. */
@@ -28,7 +24,7 @@ const FIRST_LOOK = PRESETS.emergence.quick.checkpoints[0];
 const WIDTH_SIZE = PRESETS.emergence.quick.widthSizes[0];
 
 /** The parameters that a run finds somewhere in its configuration. */
-const PLACED = /** @type {[Key, Place & import("../state/parameters.js").Parameter][]} */ (Object.entries(parameters)).filter(
+const PLACED = /** @type {[Key, Place & Parameter][]} */ (Object.entries(parameters)).filter(
   ([, { config }]) => config,
 );
 

@@ -4,12 +4,19 @@ import { fixed, sentence, significant } from "../ui/format.js";
 import { describe } from "./lab-config.js";
 import { compare, fromLink, TOLERANCE } from "../state/permalink.js";
 
+/**
+ * @import { RunOptions } from "../engine/protocol.js"
+ * @import { Page } from "../figures/figure.js"
+ * @import { Match } from "../state/permalink.js"
+ * @import { Run } from "./run.js"
+ */
+
 const NO_RUN = { run: "", "run.config": "", "run.expect": "" };
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figures/figure.js").Page} page
- * @param {(options: import("../state/permalink.js").RunOptions) => {run?: import("./run.js").Run} | undefined} start
+ * @param {Page} page
+ * @param {(options: RunOptions) => {run?: Run} | undefined} start
  */
 export function linkedRun(root, { store, live }, start) {
   const linked = fromLink(store.values);
@@ -57,7 +64,7 @@ export function linkedRun(root, { store, live }, start) {
   });
 }
 
-/** @param {import("../state/permalink.js").Match} match */
+/** @param {Match} match */
 function sentenceOf({ verdict, largest }) {
   if (verdict === "identical") return "It matches: every number is the same, to the last digit.";
   if (verdict === "agrees")
@@ -68,7 +75,7 @@ function sentenceOf({ verdict, largest }) {
 
 /**
  * @param {HTMLDetailsElement} place
- * @param {import("../state/permalink.js").Match} match
+ * @param {Match} match
  */
 function show(place, { rows }) {
   place.querySelector("tbody")?.replaceChildren(

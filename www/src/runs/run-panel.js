@@ -7,17 +7,21 @@ import { isActive, keepFocus, progressBar, speedChoice, statusLine } from "./run
 import { saveRun } from "../export/save-run.js";
 
 /**
- * @typedef {import("../reports/report.js").Report} Report
- * @typedef {import("../reports/report.js").ExperimentName} ExperimentName
- * @typedef {import("../engine/protocol.js").RunOptions} RunOptions
- * @typedef {import("./run.js").Run} Run
- * @typedef {import("./runner.js").Runner} Runner
- * @typedef {Pick<import("./runner.js").SavedRun, "id" | "options" | "progress">} Unfinished
+ * @import { RunOptions } from "../engine/protocol.js"
+ * @import { Page } from "../figures/figure.js"
+ * @import { ExperimentName, Report } from "../reports/report.js"
+ * @import { Key } from "../state/parameters.js"
+ * @import { Run } from "./run.js"
+ * @import { Runner, SavedRun } from "./runner.js"
+ */
+
+/**
+ * @typedef {Pick<SavedRun, "id" | "options" | "progress">} Unfinished
  *
  * @typedef {object} PanelOptions
  * @property {ExperimentName} experiment
  * @property {string} [label] of the button that starts
- * @property {import("../state/parameters.js").Key} seed where the seed of the run is kept
+ * @property {Key} seed where the seed of the run is kept
  * @property {(seed: number) => Omit<RunOptions, "experiment" | "seed"> | undefined} settings what a run from this seed is to be;
  *   undefined while that is not known yet
  * @property {() => string} [about] what would be trained, in one sentence, while nothing is
@@ -28,7 +32,7 @@ import { saveRun } from "../export/save-run.js";
 
 /**
  * @param {HTMLElement} place
- * @param {import("../figures/figure.js").Page} page
+ * @param {Page} page
  * @param {PanelOptions} options
  */
 export function runPanel(

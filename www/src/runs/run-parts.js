@@ -2,10 +2,7 @@
 import { make } from "../ui/dom.js";
 import { count, duration, sentence, significant } from "../ui/format.js";
 
-/**
- * @typedef {import("./run.js").Run} Run
- * @typedef {import("./run.js").State} State
- */
+/** @import { Run, State } from "./run.js" */
 
 /** Shares of the time that a run trains: for those who want to watch, or to spare their machine. */
 const SPEEDS = [

@@ -11,19 +11,15 @@ import { notStarted, toFailure } from "../engine/protocol.js";
 import { Clock, openPromise, Pace } from "./timing.js";
 
 /**
- * @typedef {import("../engine/protocol.js").RunCalls} RunCalls
- * @typedef {import("../engine/protocol.js").RunOptions} RunOptions
- * @typedef {import("../engine/protocol.js").OwnImages} OwnImages
- * @typedef {import("../engine/protocol.js").EngineChoice} EngineChoice
- * @typedef {import("../engine/protocol.js").EngineInfo} EngineInfo
- * @typedef {import("../engine/protocol.js").Failure} Failure
- * @typedef {import("../engine/protocol.js").PlanResult} PlanResult
- * @typedef {import("../engine/protocol.js").Report} Report
- * @typedef {import("../engine/protocol.js").ShareProgress} ShareProgress
- * @typedef {import("./storage.js").RunStorage} RunStorage
- * @typedef {import("./storage.js").KeptRun} KeptRun
- * @typedef {import("./storage.js").KeptShare} KeptShare
- *
+ * @import { Progress as ShareProgress } from "../../pkg/hidden_gaussian.js"
+ * @import { WorkerLike } from "../engine/client.js"
+ * @import { EngineInfo, Failure, OwnImages, PlanResult, RunCalls, RunOptions } from "../engine/protocol.js"
+ * @import { Report } from "../reports/report.js"
+ * @import { EngineChoice } from "../state/parameters.js"
+ * @import { KeptRun, KeptShare, RunStorage } from "./storage.js"
+ */
+
+/**
  * @typedef {"preparing" | "running" | "paused" | "done" | "failed" | "cancelled"} State
  * @typedef {object} Progress
  * @property {number} step of the longest share, as if all went at the same speed
@@ -34,7 +30,7 @@ import { Clock, openPromise, Pace } from "./timing.js";
  * @property {ShareProgress["training"]["members"]} members the networks that have just trained
  *
  * @typedef {object} Surroundings what a runner needs from the page
- * @property {() => import("../engine/client.js").WorkerLike} startWorker
+ * @property {() => WorkerLike} startWorker
  * @property {string} base the page's address
  * @property {number} cores
  * @property {Pick<RunStorage, "put" | "get" | "list" | "delete">} storage

@@ -3,12 +3,14 @@ import { Run } from "./run.js";
 import { openPromise } from "./timing.js";
 
 /**
- * @typedef {import("../engine/protocol.js").RunOptions} RunOptions
- * @typedef {import("../engine/protocol.js").OwnImages} OwnImages
- * @typedef {import("../engine/protocol.js").EngineChoice} EngineChoice
- * @typedef {import("./run.js").Surroundings} Surroundings
- *
- * @typedef {Pick<import("./storage.js").KeptRun, "id" | "options" | "date" | "engine" | "state" | "progress" | "report">} SavedRun
+ * @import { OwnImages, RunOptions } from "../engine/protocol.js"
+ * @import { EngineChoice } from "../state/parameters.js"
+ * @import { Surroundings } from "./run.js"
+ * @import { KeptRun } from "./storage.js"
+ */
+
+/**
+ * @typedef {Pick<KeptRun, "id" | "options" | "date" | "engine" | "state" | "progress" | "report">} SavedRun
  */
 
 /** Starts runs, and keeps them. A `run` event tells of each that is there anew: started, or taken up again. */

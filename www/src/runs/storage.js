@@ -4,26 +4,29 @@
  */
 
 /**
- * @typedef {import("../engine/protocol.js").RunOptions} RunOptions
- * @typedef {import("../engine/protocol.js").Report} Report
- *
+ * @import { Progress } from "../../pkg/hidden_gaussian.js"
+ * @import { OwnImages, PlanResult, RunOptions, Share } from "../engine/protocol.js"
+ * @import { Report } from "../reports/report.js"
+ */
+
+/**
  * @typedef {object} OfShare
- * @property {import("../engine/protocol.js").ShareProgress | null} progress
- * @property {import("../engine/protocol.js").ShareProgress | null} kept where its snapshot was taken, or its end
+ * @property {Progress | null} progress
+ * @property {Progress | null} kept where its snapshot was taken, or its end
  * @property {Report | null} glance the last one
  * @property {Report | null} report once it is done
  * @property {Blob[]} weights once it is done
- * @typedef {import("../engine/protocol.js").Share & OfShare} KeptShare
+ * @typedef {Share & OfShare} KeptShare
  * @typedef {object} KeptRun
  * @property {string} id
  * @property {RunOptions} options
- * @property {import("../engine/protocol.js").OwnImages} [own]
+ * @property {OwnImages} [own]
  * @property {Date} date when it was started
  * @property {"cpu" | "gpu"} engine
  * @property {"running" | "done"} state
  * @property {{step: number, total: number}} progress
  * @property {number} seconds that it ran
- * @property {import("../engine/protocol.js").PlanResult} plan
+ * @property {PlanResult} plan
  * @property {KeptShare[]} shares
  * @property {Report} [report] the last one
  */

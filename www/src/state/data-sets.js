@@ -8,7 +8,9 @@
  * @property {string} [file] relative to the page
  */
 
-/** @type {Record<Exclude<import("./parameters.js").DataName, "own">, DataSet>} */
+/** @import { DataName } from "./parameters.js" */
+
+/** @type {Record<Exclude<DataName, "own">, DataSet>} */
 export const DATA_SETS = {
   // An eighth is held out, which leaves 4,096 for training.
   faces: { size: 16, pool: 4682 },

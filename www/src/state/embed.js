@@ -1,6 +1,6 @@
 /** One figure alone, for other pages: `?figure=name`. */
 
-/** @typedef {import("./store.js").Store} Store */
+/** @import { Store } from "./store.js" */
 
 /**
  * Leave only the figure that the address asks for.

@@ -46,7 +46,7 @@
  *   "emergence.agreementSeed": number,
  *   "lab.measure": "gl" | "memorized" | "linearity" | "cosine",
  *   "lab.n": number,
- *   "lab.preset": import("../reports/report.js").Preset,
+ *   "lab.preset": Preset,
  *   "lab.data": DataName,
  *   "lab.network": "preset" | "mlp" | "unet",
  *   "lab.sizes": string,
@@ -59,7 +59,7 @@
  *   "lab.sampler": string,
  *   "lab.samples": string,
  *   "lab.seeds": string,
- *   "lab.experiment": import("../reports/report.js").ExperimentName,
+ *   "lab.experiment": ExperimentName,
  *   "lab.longSteps": string,
  *   "lab.checkpoints": string,
  *   "lab.widths": string,
@@ -103,7 +103,7 @@
  *
  * @typedef {object} Place where a run finds it
  * @property {string} [config] in its configuration, with dots between the names
- * @property {import("../reports/report.js").ExperimentName[]} [of] the experiments that have it, if not all do
+ * @property {ExperimentName[]} [of] the experiments that have it, if not all do
  * @property {"rising" | "falling"} [list] it is several numbers, in this order
  *
  * @typedef {Common & Place & {type: "choice", default: string | number, options: {value: string | number, label: string}[]}} Choice
@@ -117,6 +117,8 @@
  * @typedef {Choice | Stops | Range | Text} Parameter
  */
 import { EXPECT, fromLink, RUN } from "./permalink.js";
+
+/** @import { ExperimentName, Preset } from "../reports/report.js" */
 
 /** Sizes of training sets in the runs of Figure 1. A run need not have all; the nearest one is shown. */
 const SIZES = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];

@@ -2,13 +2,7 @@
  * Links that carry a run: what was run, and what came out, so that whoever opens one can run it again and be told
  * whether the numbers matched.
  *
- * @typedef {import("../reports/report.js").Report} Report
- * @typedef {import("../reports/report.js").Point} Point
- * @typedef {import("../reports/report.js").Agreement} Agreement
- * @typedef {import("../reports/report.js").ExperimentName} ExperimentName
- * @typedef {import("../reports/report.js").Preset} Preset
  *
- * @typedef {import("../engine/protocol.js").RunOptions} RunOptions
  * @typedef {{engine: string, checksum: string, numbers: number[]}} Expected what came out where the link was made
  * @typedef {{label: string, value: number}} Headline
  * @typedef {{
@@ -18,6 +12,12 @@
  * }} Match
  */
 import { isPageSet } from "./data-sets.js";
+
+/**
+ * @import { RunOptions } from "../engine/protocol.js"
+ * @import { Agreement, ExperimentName, Point, Preset, Report } from "../reports/report.js"
+ * @import { Store } from "./store.js"
+ */
 
 /** How far the headline numbers, all of order one, may lie apart when the engines differ in their rounding. */
 export const TOLERANCE = 0.05;
@@ -55,7 +55,7 @@ const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.
 
 /**
  * A link to a run: opened, it offers to repeat it.
- * @param {import("./store.js").Store} store
+ * @param {Store} store
  * @param {RunOptions} options
  * @param {Report} [report]
  */

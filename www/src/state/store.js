@@ -1,8 +1,8 @@
 import { fromSearch, parameters, toSearch } from "./parameters.js";
 
+/** @import { Key, Values } from "./parameters.js" */
+
 /**
- * @typedef {import("./parameters.js").Values} Values
- * @typedef {import("./parameters.js").Key} Key
  * @typedef {(values: Values) => void} Listener
  */
 

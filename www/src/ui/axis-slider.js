@@ -3,6 +3,11 @@ import { parameters } from "../state/parameters.js";
 import { nearestStop } from "./run-slider.js";
 
 /**
+ * @import { NumberKey } from "../state/parameters.js"
+ * @import { Store } from "../state/store.js"
+ */
+
+/**
  * @typedef {object} Stop a value that the run on the screen has
  * @property {number} value
  * @property {string} label
@@ -25,8 +30,8 @@ const LABEL_GAP = 0.08;
  * A slider that is the log axis of the charts above or below it: a tick for each value that the run on the screen has, and
  * the thumb only rests on these.
  * @param {HTMLElement} place
- * @param {import("../state/store.js").Store} store
- * @param {import("../state/parameters.js").NumberKey} key
+ * @param {Store} store
+ * @param {NumberKey} key
  * @param {{axis?: string, notes?: string}} [names] of what stands in the first line under the axis, and in the second
  * @returns {(stops: Stop[], value: number) => void} shows these stops, lowest first, and where the slider stands
  */

@@ -1,12 +1,14 @@
 import { plot } from "@observablehq/plot";
 import { make, onPoint } from "./dom.js";
 
+/** @import { PlotOptions, Scale } from "@observablehq/plot" */
+
 /**
  * @template D
  * @typedef {object} ChartSpec
  * @property {string} name what the chart shows, in a few words; no two charts of the page have the same
  * @property {(data: D) => string} label the chart in one sentence, for those who do not see it
- * @property {(data: D, width: number) => import("@observablehq/plot").PlotOptions} options
+ * @property {(data: D, width: number) => PlotOptions} options
  * @property {string[]} columns head of the table behind the chart
  * @property {(data: D) => (string | number)[][]} rows body of that table
  * @property {(x: any, y: any) => void} [pick] the reader points at this place of the axes, or at these bands; keys need a
@@ -108,7 +110,7 @@ export function chart(root, spec) {
 
 /**
  * The value of a scale at a pixel; of a scale of bands, the one that the pixel lies in.
- * @param {import("@observablehq/plot").Scale | undefined} scale
+ * @param {Scale | undefined} scale
  * @param {number} pixel
  */
 function valueAt(scale, pixel) {

@@ -3,12 +3,8 @@ import { count, significant } from "./format.js";
 import { fromFraction, parameters, toFraction } from "../state/parameters.js";
 
 /**
- * @typedef {import("../state/store.js").Store} Store
- * @typedef {import("../state/parameters.js").Key} Key
- * @typedef {import("../state/parameters.js").Choice} Choice
- * @typedef {import("../state/parameters.js").Stops} Stops
- * @typedef {import("../state/parameters.js").Range} Range
- * @typedef {import("../state/parameters.js").Text} Text
+ * @import { Choice, Key, Range, Stops, Text } from "../state/parameters.js"
+ * @import { Store } from "../state/store.js"
  */
 
 /** Steps of a log slider: each is about 2.5 % of the value, finer than a finger and coarse enough for the keys. */

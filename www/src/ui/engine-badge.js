@@ -3,16 +3,21 @@ import { showFailure } from "../figures/figure.js";
 import { sentence, significant } from "./format.js";
 
 /**
+ * @import { EngineInfo, Failure } from "../engine/protocol.js"
+ * @import { LiveText } from "./live.js"
+ */
+
+/**
  * The badge in the head of the page: which engine runs, where, and why.
  * @param {HTMLElement} badge
  * @param {HTMLElement} panel
- * @param {import("./live.js").LiveText} live
+ * @param {LiveText} live
  */
 export function engineBadge(badge, panel, live) {
   const name = element(badge, "engine-name");
   const problem = element(panel, "engine-problem");
   return {
-    /** @param {import("../engine/protocol.js").EngineInfo} info */
+    /** @param {EngineInfo} info */
     show(info) {
       const kind = info.kind === "gpu" ? "GPU" : "CPU";
       name.textContent = `${kind} engine`;
@@ -28,7 +33,7 @@ export function engineBadge(badge, panel, live) {
       else problem.hidden = true;
       live.announce(`${kind} engine: ${sentence(info.reason)}`);
     },
-    /** @param {import("../engine/protocol.js").Failure} failure */
+    /** @param {Failure} failure */
     fail: (failure) => showFailure(problem, failure),
     /** @param {string} text what the engine is busy with; empty when it is idle */
     busy(text) {

@@ -1,4 +1,4 @@
-/** @typedef {import("../engine/protocol.js").Pictures} Pictures */
+/** @import { Pictures } from "../engine/protocol.js" */
 
 /** Pixels between the images of a grid: more between larger ones, which are shown smaller. @param {number} width */
 const gapOf = (width) => Math.max(1, Math.round(width / 14));

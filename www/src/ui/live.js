@@ -1,6 +1,8 @@
 import { isSound } from "../reports/divergence.js";
 import { make } from "./dom.js";
 
+/** @import { Found } from "../reports/divergence.js" */
+
 /** Wait for the reader to settle before speaking: a dragged slider must not flood a screen reader. */
 const QUIET_MS = 800;
 
@@ -33,7 +35,7 @@ export class LiveText {
    * Say whether a sentence is true of the run on the screen; undefined: this run does not test it.
    * @param {string} name
    * @param {boolean | undefined} holds
-   * @param {readonly import("../reports/divergence.js").Found[]} [found] what it rests on: networks that broke down test nothing
+   * @param {readonly Found[]} [found] what it rests on: networks that broke down test nothing
    */
   claim(name, holds, found = []) {
     const verdict = holds === undefined || !found.every(isSound) ? "untested" : holds ? "holds" : "fails";

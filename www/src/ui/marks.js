@@ -1,6 +1,8 @@
 /** Marks that charts have in common. */
 import { dot, text } from "@observablehq/plot";
 
+/** @import { DotOptions, TextOptions } from "@observablehq/plot" */
+
 /** Text that stays readable where it crosses lines. */
 export const HALO = { stroke: "var(--paper)", strokeWidth: 4, fill: "var(--ink)" };
 
@@ -8,7 +10,7 @@ export const HALO = { stroke: "var(--paper)", strokeWidth: 4, fill: "var(--ink)"
  * A cross over every network that diverged, with the words that say when.
  * @template {{diverged: string}} P
  * @param {P[]} points
- * @param {import("@observablehq/plot").DotOptions} options
+ * @param {DotOptions} options
  */
 export const crosses = (points, options) =>
   dot(
@@ -19,7 +21,7 @@ export const crosses = (points, options) =>
 /**
  * What a chart shows, above its frame.
  * @param {string} label
- * @param {import("@observablehq/plot").TextOptions} [options]
+ * @param {TextOptions} [options]
  */
 export const title = (label, options) =>
   text([label], { text: (words) => words, frameAnchor: "top-left", dy: -20, className: "chart-title", ...options });
@@ -27,7 +29,7 @@ export const title = (label, options) =>
 /**
  * What runs along the x axis, below its end.
  * @param {string} label
- * @param {import("@observablehq/plot").TextOptions} [options]
+ * @param {TextOptions} [options]
  */
 export const axisName = (label, options) =>
   text([`${label} →`], {

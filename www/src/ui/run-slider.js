@@ -3,11 +3,16 @@ import { count, significant } from "./format.js";
 import { parameters } from "../state/parameters.js";
 
 /**
+ * @import { NumberKey } from "../state/parameters.js"
+ * @import { Store } from "../state/store.js"
+ */
+
+/**
  * A slider over the values that the run on the screen has. The table of parameters cannot know them, so the parameter
  * holds the reader's wish, and the slider stands at the value nearest to it.
  * @param {HTMLElement} place
- * @param {import("../state/store.js").Store} store
- * @param {import("../state/parameters.js").NumberKey} key
+ * @param {Store} store
+ * @param {NumberKey} key
  * @returns {(stops: number[], value: number) => void} shows these values, and where the slider stands
  */
 export function runSlider(place, store, key) {
