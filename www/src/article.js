@@ -41,7 +41,7 @@ export function mountArticle(page) {
     ["strong-generalization", { source: agreement, figure: byId("agreement") }],
   ]);
 
-  // Until now nothing would have answered them.
+  // Until now nothing would have handled them.
   for (const button of document.querySelectorAll("main button")) button.removeAttribute("disabled");
   mountControls(document, page.store);
   mountTerms(document);
@@ -50,9 +50,9 @@ export function mountArticle(page) {
   errorsFigure(byId("errors"), page);
   const lab = labFigure(byId("lab"), page, {
     own: () => training.own,
-    show(report) {
+    show(report, origin) {
       const place = places.get(report.experiment);
-      place?.source.show(report);
+      place?.source.show(report, origin);
       return place?.figure;
     },
   });

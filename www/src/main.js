@@ -1,4 +1,5 @@
 import "../styles/page.css";
+import "../styles/denoisers.css";
 import "../styles/figures.css";
 import "../styles/hero.css";
 import "../styles/linearity.css";
@@ -16,6 +17,7 @@ import { Runner } from "./runs/runner.js";
 import { sentence } from "./ui/format.js";
 import { LiveText } from "./ui/live.js";
 import { showNotice } from "./ui/notice.js";
+import { FigureContents } from "./export/contents.js";
 import { RunStorage } from "./runs/storage.js";
 import { Store } from "./state/store.js";
 
@@ -47,7 +49,7 @@ engine.onevent = (event) => {
   const { kind, problem } = event.engine;
   badge.show(event.engine);
   if (problem?.kind === "DeviceLost") {
-    showNotice(notice, [`${sentence(problem.message)} The page goes on with a new ${kind.toUpperCase()} engine.`]);
+    showNotice(notice, [`${sentence(problem.message)} The page continues on a new ${kind.toUpperCase()} engine.`]);
   }
 };
 // The first screen is drawn from a recorded run, so the engine and its download wait for the first figure that needs
@@ -60,7 +62,7 @@ const problems = [...store.problems, mountEmbed(store, part(document, "home", HT
 if (problems.length > 0) showNotice(notice, problems);
 
 const { mountArticle } = await import("./article.js");
-mountArticle({ store, engine, trainer, runner, live, figures: new Set() });
+mountArticle({ store, engine, trainer, runner, live, contents: new FigureContents(), figures: new Set() });
 
 // The browser went where the link leads before the controls were there, and they take room. On a reload and on the way
 // back it stands where the reader was.

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ends } from "../src/reports/gaussian-bias.js";
 import { labelPlace } from "../src/ui/labels.js";
 import { memorizedColour, memorizedInk } from "../src/ui/memorized.js";
-import { nearestStop } from "../src/ui/run-slider.js";
+import { nearestStop } from "../src/reports/nearest.js";
 
 /** @import { Report } from "../src/reports/report.js" */
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defaults, fromSearch, toSearch } from "../src/state/parameters.js";
+import { fromSearch, toSearch } from "../src/state/address.js";
+import { defaults } from "../src/state/parameters.js";
 import { parseReport } from "../src/reports/report.js";
 import { compare, fromLink, headline, isRepeatable, toLink } from "../src/state/permalink.js";
 
@@ -21,14 +22,19 @@ const estimate = (mean) => ({ mean, standardError: 0, count: 64 });
  */
 const report = (points, engine = "cpu") =>
   /** @type {any} */ ({
+    format: 2,
     experiment: "transition",
     final: true,
     engine,
     findings: points.map(([n, seed, gl]) => ({
       n,
       seed,
-      closeness: { gl: estimate(gl), glSquared: estimate(0), memorized: estimate(1 - gl) },
-      cosineGaussian: estimate(gl / 2),
+      denoisers: {
+        trained: {
+          closeness: { gl: estimate(gl), glSquared: estimate(0), memorized: estimate(1 - gl) },
+          against: { gaussian: { cosine: estimate(gl / 2) } },
+        },
+      },
     })),
   });
 

@@ -82,7 +82,7 @@ test("back restores the state of the URL", () => {
 test("back leads to the reader's own images while they are loaded", () => {
   const window = fakeWindow("");
   const store = storeOf(window);
-  store.own = true;
+  store.addOwn();
   store.set({ data: "own" });
   store.set({ data: "mnist" });
   window.location.search = "?data=own";

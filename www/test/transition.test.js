@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { labelPlaces } from "../src/ui/labels.js";
-import { parseReport } from "../src/reports/report.js";
+import { memorized, parseReport } from "../src/reports/report.js";
 import { compare, curve, curves, transition, transitionSentence } from "../src/reports/transition.js";
 
 /** @import { Sweep } from "../src/reports/transition.js" */
@@ -10,22 +10,28 @@ import { compare, curve, curves, transition, transitionSentence } from "../src/r
 const estimate = (mean) => ({ mean, standardError: 0, count: 100 });
 
 /**
- * A report with as much as the curves need: rows of size, seed, GL score, memorized share, linearity at σ = 1.
+ * A report with as much as the curves need: rows of size, seed, GL score, copies, linearity at σ = 1.
  * @param {[number, number, number, number, number][]} rows
  */
 const sweep = (rows) =>
   /** @type {Sweep} */ (
     /** @type {unknown} */ ({
+      format: 2,
       final: true,
       sigmas: [3, 1, 0.4],
       findings: rows.map(([n, seed, gl, memorized, linearity]) => ({
         n,
         seed,
-        closeness: { gl: estimate(gl), memorized: estimate(memorized) },
-        closenessHeldOut: { gl: estimate(0.8) },
-        errorTrain: [0, 0, 0.1].map(estimate),
-        errorGaussian: [0, 0, 0.1].map(estimate),
-        linearity: [0, linearity, 0].map((cosine) => ({ cosine: estimate(cosine) })),
+        status: { name: "learning" },
+        heldOut: { gl: estimate(0.8) },
+        denoisers: {
+          trained: {
+            closeness: { gl: estimate(gl), memorized: estimate(memorized) },
+            error: { train: [0, 0, 0.1].map(estimate) },
+            linearity: [0, linearity, 0].map((cosine) => ({ cosine: estimate(cosine) })),
+          },
+          gaussian: { error: { heldOut: [0, 0, 0.1].map(estimate) } },
+        },
       })),
     })
   );
@@ -39,7 +45,7 @@ const recorded = sweep([
 
 test("a curve has the mean and the range over the seeds, by size", () => {
   assert.deepEqual(
-    curve(recorded, ({ closeness }) => closeness.memorized.mean),
+    curve(recorded, (point) => memorized(point).mean),
     [
       { n: 16, mean: 0.625, low: 0.5, high: 0.75, diverged: "" },
       { n: 64, mean: 0.01, low: 0, high: 0.02, diverged: "" },
@@ -47,7 +53,7 @@ test("a curve has the mean and the range over the seeds, by size", () => {
   );
 });
 
-test("linearity is taken at the noise level nearest to the wish", () => {
+test("linearity is taken at the noise level nearest to the one wanted", () => {
   assert.equal(curves(recorded, 1.3).linearity[0].low, 0.78);
   assert.equal(curves(recorded, 0.1).linearity[0].low, 0);
 });
@@ -61,7 +67,7 @@ test("the transition is where the samples get half as far as held-out images", (
 
 test("noise is not taken for new images, and nothing is said before the end", () => {
   const noise = sweep([[8, 1, 0.7, 0, 0.9], [64, 1, 0.9, 0, 0.9]]);
-  noise.findings[1].errorTrain = [0, 0, 0.13].map(estimate);
+  noise.findings[1].denoisers.trained.error.train = [0, 0, 0.13].map(estimate);
   assert.match(transitionSentence(noise), /^Too little training to tell: at N\s=\s64/u);
   assert.equal(transitionSentence({ ...recorded, final: false }), "Still in training.");
 });
@@ -70,7 +76,7 @@ test("a run matches the recorded one within the range of its seeds and a toleran
   assert.equal(compare(sweep([[16, 9, 0.34, 0.8, 0.81]]), recorded, 1)?.matches, true);
   const other = compare(sweep([[16, 9, 0.3, 0.1, 0.8]]), recorded, 1);
   assert.equal(other?.matches, false);
-  assert.match(other?.sentence ?? "", /most at N = 16: memorized share 10\s%.? instead of 6/u);
+  assert.match(other?.sentence ?? "", /most at N = 16: copies 10\s%.? instead of 6/u);
   assert.equal(compare(sweep([[32, 9, 0.3, 0.1, 0.8]]), recorded, 1), undefined);
 });
 
@@ -86,7 +92,7 @@ test("what is not a number is not taken for a copier", () => {
   assert.match(transitionSentence(some), /^Transition among the networks that came through between N\s=\s16 and 64/u);
 });
 
-test("a network that diverged is marked, and does not tell of the transition", () => {
+test("a network that diverged is marked, and does not count for the transition", () => {
   const status = { name: "diverged", step: 9 };
   const run = sweep([[16, 1, 0.1, 1, 0.7], [64, 1, 0.1, 1, 0.7], [64, 2, 0.7, 0, 0.9]]);
   Object.assign(run.findings[1], { status });

@@ -16,31 +16,6 @@ import { copy, save, toCsv } from "./save.js";
 /** Pixels of a saved bitmap to one on the screen. */
 const PNG_SCALE = 2;
 
-/** What each figure shows: its report and, if it is known, what would run it again. @type {WeakMap<Element, {report: Report, options?: RunOptions}>} */
-const shown = new WeakMap();
-
-/**
- * Tell which report a figure has drawn, for its JSON and its link. Section I has none.
- * @param {HTMLElement} figure
- * @param {Report} report
- * @param {{options: RunOptions}} [run] the run that it came from
- */
-export function showReport(figure, report, run) {
-  shown.set(figure, { report, options: run?.options });
-}
-
-/** The numbers behind figures that have neither chart nor table. @type {WeakMap<Element, () => Table[]>} */
-const behind = new WeakMap();
-
-/**
- * Tell the numbers of what a figure has drawn, if it shows them as pictures only.
- * @param {HTMLElement} figure
- * @param {() => Table[]} tables
- */
-export function showNumbers(figure, tables) {
-  behind.set(figure, tables);
-}
-
 /**
  * Give every `figure[data-figure]` its line of tools: save it as a picture or as numbers, link to it, embed it.
  * @param {ParentNode} root
@@ -61,7 +36,7 @@ function tools(figure, page) {
   const title = (figure.querySelector("figcaption b")?.textContent ?? "this figure").replace(/\.$/, "");
   const errors = make("div", { className: "figure-error", role: "alert", hidden: true });
   const link = () => {
-    const { report, options } = shown.get(figure) ?? {};
+    const { report, options } = page.contents.reportOf(figure);
     if (options && isRepeatable(options)) return runLink(page.store, options, report);
     return page.store.link({ figure: "" }, figure.id);
   };
@@ -69,7 +44,7 @@ function tools(figure, page) {
   const svg = async () => {
     const { figureSvg } = await import("./svg.js");
     const { origin, pathname } = location;
-    return figureSvg(figure, `${title}, ${credit(shown.get(figure)?.report)}. ${origin}${pathname}`, link());
+    return figureSvg(figure, `${title}, ${credit(page.contents.reportOf(figure).report)}. ${origin}${pathname}`, link());
   };
 
   /**
@@ -97,9 +72,9 @@ function tools(figure, page) {
       const { rasterize } = await import("./png.js");
       save(`${name}.png`, await rasterize(await svg(), PNG_SCALE));
     }),
-    button("CSV", `save the numbers of ${title} as a table`, () => save(`${name}.csv`, toCsv(numbers(figure)))),
+    button("CSV", `save the numbers of ${title} as a table`, () => save(`${name}.csv`, toCsv(numbers(figure, page)))),
     button("JSON", `save ${title} with its configuration and all numbers`, () =>
-      save(`${name}.json`, JSON.stringify(shown.get(figure)?.report ?? described(figure, name, page), null, 1)),
+      save(`${name}.json`, JSON.stringify(page.contents.reportOf(figure).report ?? described(figure, name, page), null, 1)),
     ),
     make("span", { className: "figure-tools-label", ariaHidden: "true" }, "Copy"),
     button("Link", `copy a link to ${title} as it stands`, () => copy(link()), "Link copied"),
@@ -111,9 +86,10 @@ function tools(figure, page) {
 /**
  * The tables of a figure: those behind its charts, or those that it shows itself.
  * @param {HTMLElement} figure
+ * @param {Page} page
  */
-function numbers(figure) {
-  const tables = [...tablesIn(figure), ...(behind.get(figure)?.() ?? [])];
+function numbers(figure, { contents }) {
+  const tables = [...tablesIn(figure), ...contents.numbersOf(figure)];
   for (const table of figure.querySelectorAll("table")) {
     if (table.closest(".chart-table")) continue;
     const [columns = [], ...rows] = [...table.rows].map((row) => [...row.cells].map((cell) => words(cell)));
@@ -132,7 +108,7 @@ const words = (element) => (element.textContent ?? "").trim().replaceAll(/\s+/g,
  * @param {Page} page
  */
 function described(figure, name, page) {
-  return { figure: name, link: page.store.link({ figure: "" }, figure.id), settings: page.store.values, tables: numbers(figure) };
+  return { figure: name, link: page.store.link({ figure: "" }, figure.id), settings: page.store.values, tables: numbers(figure, page) };
 }
 
 /** Where a picture comes from, in a few words. @param {Report} [report] */

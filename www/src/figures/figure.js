@@ -1,8 +1,10 @@
 import { make } from "../ui/dom.js";
 import { toFailure } from "../engine/protocol.js";
 import { sentence } from "../ui/format.js";
+import { showFailure } from "../ui/notice.js";
 
 /**
+ * @import { FigureContents } from "../export/contents.js"
  * @import { EngineClient, Lane } from "../engine/client.js"
  * @import { Failure, Setting, TrainingCalls } from "../engine/protocol.js"
  * @import { Runner } from "../runs/runner.js"
@@ -19,6 +21,7 @@ import { sentence } from "../ui/format.js";
  *   downloads the library with training when it is first called
  * @property {LiveText} live
  * @property {Runner} runner
+ * @property {FigureContents} contents
  * @property {Set<() => void>} figures redraw each figure that shows the training set
  */
 
@@ -41,8 +44,8 @@ export function setting({ engine, data, n }) {
  * @param {Page} page
  * @param {object} figure
  * @param {readonly Key[]} figure.reads the parameters that its picture depends on
- * @param {(values: Readonly<Values>) => Promise<A | undefined>} figure.ask undefined: a newer wish took its place
- * @param {(answer: A, elapsedMs: number) => void} figure.draw `elapsedMs`: from the wish to the answer
+ * @param {(values: Readonly<Values>) => Promise<A | undefined>} figure.ask undefined: a newer request took its place
+ * @param {(answer: A, elapsedMs: number) => void} figure.draw `elapsedMs`: from the request to the result
  * @returns {() => void} tells that something else changed
  */
 export function keepDrawn(root, page, { reads, ask, draw }) {
@@ -50,30 +53,30 @@ export function keepDrawn(root, page, { reads, ask, draw }) {
   root.append(errors);
   let near = false;
   let stale = true;
-  let wishes = 0;
+  let requests = 0;
   let pending = 0;
-  /** The wish that the figure shows the answer to, or the failure of. */
+  /** The request whose result or failure the figure shows. */
   let shown = 0;
 
   const update = async () => {
     stale = !near;
     if (!near) return;
-    const wish = ++wishes;
+    const request = ++requests;
     const start = performance.now();
     pending++;
     root.setAttribute("aria-busy", "true");
     try {
       const answer = await ask(page.store.values);
-      // A newer wish may have been granted first.
-      if (answer !== undefined && wish > shown) {
-        shown = wish;
+      // A newer request may have been answered first.
+      if (answer !== undefined && request > shown) {
+        shown = request;
         errors.hidden = true;
         draw(answer, performance.now() - start);
         root.setAttribute("data-ready", "");
       }
     } catch (thrown) {
-      if (wish >= shown) {
-        shown = wish;
+      if (request >= shown) {
+        shown = request;
         showFailure(errors, toFailure(thrown), update);
       }
     }
@@ -133,15 +136,4 @@ export function watchNear(root, tell) {
 /** Until `root` first comes near the screen. @param {HTMLElement} root @returns {Promise<void>} */
 export function comesNear(root) {
   return new Promise((resolve) => watchNear(root, (isNear) => isNear && resolve()));
-}
-
-/**
- * @param {HTMLElement} place
- * @param {Failure} failure
- * @param {() => void} [retry]
- */
-export function showFailure(place, { message, hint }, retry) {
-  const text = make("p", {}, make("strong", {}, sentence(message)), hint ? ` ${sentence(hint)}` : "");
-  place.replaceChildren(text, ...(retry ? [make("button", { type: "button", onclick: retry }, "Try again")] : []));
-  place.hidden = false;
 }

@@ -1,14 +1,18 @@
 /** "What does not reproduce here": its numbers, taken from the recorded runs when the section comes near. */
 import { element, make } from "../ui/dom.js";
 import { toFailure } from "../engine/protocol.js";
-import { comesNear, showFailure } from "./figure.js";
+import { comesNear } from "./figure.js";
 import { count, fixed, percent, significant } from "../ui/format.js";
-import { nearestStop } from "../ui/run-slider.js";
 import { loadIndex, loadRun } from "../reports/recorded.js";
-import { levelOf, networks, sizes } from "../reports/transition.js";
+import { levelOf, linearityAt, networks, sizes } from "../reports/transition.js";
 import { DETAIL_SIGMA, FEW_COPIES, MIDDLE_SIGMA } from "../reports/verdicts.js";
+import { showFailure } from "../ui/notice.js";
+import { nearestStop } from "../reports/nearest.js";
+import { cosineWith, memorized, trained } from "../reports/report.js";
+import { SET_TITLES } from "../state/data-sets.js";
 
 /**
+ * @import { DenoiserId } from "../reports/denoisers.js"
  * @import { Linearity, Point, Report } from "../reports/report.js"
  * @import { LiveText } from "../ui/live.js"
  * @import { Page } from "./figure.js"
@@ -20,7 +24,7 @@ import { DETAIL_SIGMA, FEW_COPIES, MIDDLE_SIGMA } from "../reports/verdicts.js";
  */
 
 /** The data sets that are compared, with their names. The table puts them in the order of what was measured. */
-const SETS = { faces: "Faces", patches: "Patches of photographs", mnist: "MNIST", fashion: "Fashion-MNIST" };
+const SETS = Object.fromEntries(SET_TITLES);
 /** Sizes at which the data sets are compared: on either side of the transition. */
 const FEW = 32;
 const MANY = 1024;
@@ -28,7 +32,7 @@ const MANY = 1024;
 const ALIGNED = [0.1, 3];
 /** The level of the linearity in the table. */
 const LINEARITY_SIGMA = 1;
-/** A denoiser is better than another when its error is at most this share of the other's. */
+/** A denoiser is better than another when its error is at most this fraction of the other's. */
 const BETTER = 0.97;
 
 /**
@@ -70,7 +74,7 @@ function tellOfUnet(live, faithful) {
   live.set({
     "limits.better.trained": fixed(trained, 3),
     "limits.better.gaussian": fixed(gaussian, 3),
-    "limits.better.cosine": fixed(mean(last, ({ cosineGaussian }) => cosineGaussian.mean)),
+    "limits.better.cosine": fixed(mean(last, gaussianCosine)),
   });
   live.claim("limits.better", trained <= BETTER * gaussian, last);
 }
@@ -92,8 +96,8 @@ function tellOfNetworks(live, main) {
   live.claim("limits.early", early.trained > BETTER * early.gaussian, last);
 
   const few = networks(main, nearestStop(sizes(main), FEW));
-  const copies = mean(few, ({ closeness }) => closeness.memorized.mean);
-  const cosine = mean(few, ({ cosineEmpirical }) => cosineEmpirical.mean);
+  const copies = mean(few, copiesOf);
+  const cosine = mean(few, (point) => cosineWith(point, "empirical")?.mean ?? NaN);
   live.set({
     "limits.copies.n": count(few[0].n),
     "limits.copies.memorized": percent(copies),
@@ -109,7 +113,7 @@ function tellOfNetworks(live, main) {
   // The two ends: the lowest noise level for the floor, the smallest set, whose mean is furthest from that of all images.
   const lowest = main.sigmas.indexOf(Math.min(...main.sigmas));
   /** @param {Point[]} points */
-  const difference = (points) => mean(points, ({ differenceGaussian }) => differenceGaussian.heldOut[lowest].mean);
+  const difference = (points) => mean(points, (point) => differenceTo(point, "gaussian", "heldOut", lowest));
   const dimensions = main.shape.height * main.shape.width * main.shape.channels;
   live.set({
     "limits.floor.sigma": significant(main.sigmas[lowest]),
@@ -127,25 +131,25 @@ function tellOfNetworks(live, main) {
 
   const first = networks(main, sizes(main)[0]);
   /** @param {number} level */
-  const nmse = (level) => mean(first, ({ linearityGaussian }) => linearityGaussian[level].nmse.mean);
+  const nmse = (level) => mean(first, ({ denoisers }) => denoisers.gaussian.linearity?.[level].nmse.mean ?? NaN);
   const level = main.sigmas.map((_, i) => i).reduce((best, i) => (nmse(i) > nmse(best) ? i : best));
-  /** @param {"linearity" | "linearityGaussian"} whose @param {keyof Linearity} score */
-  const at = (whose, score) => mean(first, (point) => point[whose][level][score].mean);
+  /** @param {DenoiserId} id @param {keyof Linearity} score */
+  const at = (id, score) => mean(first, ({ denoisers }) => denoisers[id]?.linearity?.[level][score].mean ?? NaN);
   live.set({
     "limits.affine.n": count(first[0].n),
     "limits.affine.sigma": significant(main.sigmas[level]),
     "limits.affine.nmse": fixed(nmse(level), 3),
-    "limits.affine.corrected": fixed(at("linearityGaussian", "correctedNmse"), 3),
-    "limits.affine.cosine": fixed(at("linearityGaussian", "cosine"), 3),
-    "limits.affine.correctedCosine": fixed(at("linearityGaussian", "correctedCosine"), 3),
-    "limits.affine.network": fixed(at("linearity", "correctedNmse"), 3),
+    "limits.affine.corrected": fixed(at("gaussian", "correctedNmse"), 3),
+    "limits.affine.cosine": fixed(at("gaussian", "cosine"), 3),
+    "limits.affine.correctedCosine": fixed(at("gaussian", "correctedCosine"), 3),
+    "limits.affine.network": fixed(at("trained", "correctedNmse"), 3),
   });
-  live.claim("limits.affine", nmse(level) > 0.02 && at("linearityGaussian", "correctedNmse") < 0.01);
+  live.claim("limits.affine", nmse(level) > 0.02 && at("gaussian", "correctedNmse") < 0.01);
   live.claim(
     "limits.affineCosine",
-    at("linearityGaussian", "cosine") > 0.95 && at("linearityGaussian", "correctedCosine") > 0.995,
+    at("gaussian", "cosine") > 0.95 && at("gaussian", "correctedCosine") > 0.995,
   );
-  live.claim("limits.affineNetwork", at("linearity", "correctedNmse") > 0.05, first);
+  live.claim("limits.affineNetwork", at("trained", "correctedNmse") > 0.05, first);
 }
 
 /**
@@ -155,22 +159,19 @@ function tellOfNetworks(live, main) {
 function tellOfLinear(live, { findings }) {
   const [few, many] = [findings[0], findings[findings.length - 1]];
   // How well D_L and D_G agree; for the network that memorizes, better than the network and its own D_L do.
-  const identity = [few, many].map(({ cosineLinearGaussian }) => cosineLinearGaussian?.mean ?? NaN);
+  const identity = [few, many].map(({ denoisers }) => denoisers.linear?.against.gaussian?.cosine.mean ?? NaN);
+  const [linearFew, linearMany] = [few, many].map((point) => cosineWith(point, "linear")?.mean ?? NaN);
   live.set({
     "limits.few": count(few.n),
     "limits.many": count(many.n),
     "limits.identity.few": fixed(identity[0], 3),
     "limits.identity.many": fixed(identity[1], 3),
-    "limits.linear.few": fixed(few.cosineLinear?.mean ?? NaN),
-    "limits.linear.many": fixed(many.cosineLinear?.mean ?? NaN),
+    "limits.linear.few": fixed(linearFew),
+    "limits.linear.many": fixed(linearMany),
   });
-  const tested = identity.every(Number.isFinite) && few.cosineLinear;
-  live.claim("limits.identity", tested ? identity[1] > 0.95 && identity[0] > tested.mean : undefined, [few, many]);
-  live.claim(
-    "limits.linear",
-    few.cosineLinear && many.cosineLinear ? few.cosineLinear.mean < many.cosineLinear.mean - 0.1 : undefined,
-    [few, many],
-  );
+  const tested = [...identity, linearFew, linearMany].every(Number.isFinite);
+  live.claim("limits.identity", tested ? identity[1] > 0.95 && identity[0] > linearFew : undefined, [few, many]);
+  live.claim("limits.linear", tested ? linearFew < linearMany - 0.1 : undefined, [few, many]);
 
   const levels = [...(many.alignment ?? [])].sort((a, b) => a.sigma - b.sigma);
   const middle = levels.filter(({ sigma }) => sigma >= ALIGNED[0] && sigma <= ALIGNED[1]).map(({ overlap }) => overlap);
@@ -197,16 +198,16 @@ function tellOfSets(live, body, sweeps) {
   /** @param {string} name @param {number} n */
   const of = (name, n) => networks(sweeps[name], nearestStop(sizes(sweeps[name]), n));
   /** @param {string} name */
-  const cosine = (name) => mean(of(name, MANY), ({ cosineGaussian }) => cosineGaussian.mean);
+  const cosine = (name) => mean(of(name, MANY), gaussianCosine);
   body.replaceChildren(
     ...Object.keys(sweeps).sort((a, b) => cosine(b) - cosine(a)).map((name) => {
       const numbers = [
-        percent(mean(of(name, FEW), ({ closeness }) => closeness.memorized.mean)),
-        percent(mean(of(name, MANY), ({ closeness }) => closeness.memorized.mean)),
-        fixed(mean(of(name, MANY), ({ linearity }) => linearity[levelOf(sweeps[name], LINEARITY_SIGMA)].cosine.mean)),
+        percent(mean(of(name, FEW), copiesOf)),
+        percent(mean(of(name, MANY), copiesOf)),
+        fixed(mean(of(name, MANY), (point) => linearityAt(trained(point), levelOf(sweeps[name], LINEARITY_SIGMA)))),
         fixed(cosine(name)),
       ];
-      return make("tr", {}, make("th", { scope: "row" }, SETS[/** @type {keyof typeof SETS} */ (name)]), ...numbers.map((text) => make("td", {}, text)));
+      return make("tr", {}, make("th", { scope: "row" }, SETS[name]), ...numbers.map((text) => make("td", {}, text)));
     }),
   );
   live.set({
@@ -238,15 +239,15 @@ function tellOfDigits(live, mnist) {
   const [few, many] = [FEW, MANY].map((n) => networks(mnist, nearestStop(sizes(mnist), n)));
   /** On training images. @param {Point[]} points */
   const distances = (points) => ({
-    gaussian: mean(points, ({ differenceGaussian }) => differenceGaussian.train[level].mean),
-    empirical: mean(points, ({ differenceEmpirical }) => differenceEmpirical.train[level].mean),
+    gaussian: mean(points, (point) => differenceTo(point, "gaussian", "train", level)),
+    empirical: mean(points, (point) => differenceTo(point, "empirical", "train", level)),
   });
   const [near, nearFew] = [distances(many), distances(few)];
   /** @param {Point[]} points */
-  const copies = (points) => mean(points, ({ closeness }) => closeness.memorized.mean);
+  const copies = (points) => mean(points, copiesOf);
   // The smallest set of which it makes new images.
   const fresh = sizes(mnist).map((n) => networks(mnist, n)).find((points) => copies(points) <= FEW_COPIES);
-  const cosine = fresh && mean(fresh, ({ cosineGaussian }) => cosineGaussian.mean);
+  const cosine = fresh && mean(fresh, gaussianCosine);
   live.set({
     "limits.near.sigma": significant(mnist.sigmas[level]),
     "limits.near.gaussian": fixed(near.gaussian, 3),
@@ -267,9 +268,24 @@ const largest = (sweep) => networks(sweep, /** @type {number} */ (sizes(sweep).a
 
 /** Errors on held-out images. @param {Point[]} points @param {number} level */
 const errors = (points, level) => ({
-  trained: mean(points, ({ errorHeldOut }) => errorHeldOut[level].mean),
-  gaussian: mean(points, ({ errorGaussian }) => errorGaussian[level].mean),
+  trained: mean(points, ({ denoisers }) => denoisers.trained.error.heldOut[level].mean),
+  gaussian: mean(points, ({ denoisers }) => denoisers.gaussian.error.heldOut[level].mean),
 });
+
+/** @param {Point} point */
+const copiesOf = (point) => memorized(point).mean;
+
+/** Between the samples of the network and of D_G. @param {Point} point */
+const gaussianCosine = (point) => cosineWith(point, "gaussian")?.mean ?? NaN;
+
+/**
+ * The score difference between the network and another denoiser.
+ * @param {Point} point
+ * @param {DenoiserId} id
+ * @param {"heldOut" | "train"} split
+ * @param {number} level
+ */
+const differenceTo = (point, id, split, level) => trained(point).against[id]?.difference[split][level].mean ?? NaN;
 
 /** The mean over seeds. @param {Point[]} points @param {(point: Point) => number} number */
 const mean = (points, number) => points.reduce((sum, point) => sum + number(point), 0) / points.length;

@@ -2,10 +2,11 @@
 import { onPress } from "../ui/buttons.js";
 import { element, make, part } from "../ui/dom.js";
 import { toFailure } from "../engine/protocol.js";
-import { comesNear, showFailure } from "./figure.js";
+import { comesNear } from "./figure.js";
 import { duration, sentence, significant } from "../ui/format.js";
 import { loadIndex } from "../reports/recorded.js";
 import { copy } from "../export/save.js";
+import { showFailure } from "../ui/notice.js";
 
 /**
  * @import { Check } from "../../pkg/hidden_gaussian.js"

@@ -1,8 +1,10 @@
 import { canvas, element, NARROW, part } from "../ui/dom.js";
 import { toFailure } from "../engine/protocol.js";
-import { liveFigure, SETTING, setting, showFailure } from "./figure.js";
+import { liveFigure, SETTING, setting } from "./figure.js";
 import { count, sentence } from "../ui/format.js";
 import { drawGrid, pictureCount } from "../ui/images.js";
+import { showFailure } from "../ui/notice.js";
+import { acceptDrops, droppedFiles } from "../ui/drop.js";
 
 /**
  * @import { DataRecipe } from "../reports/report.js"
@@ -20,7 +22,7 @@ import { drawGrid, pictureCount } from "../ui/images.js";
 export function trainingSet(root, dropNotice, page, openRun) {
   const { store, engine, live } = page;
   const errors = element(root, "import-error");
-  const gallery = canvas(root, "gallery");
+  const gallery = canvas(root, "examples");
   const origin = element(root, "origin");
   /** The last files that could be read, to read them again at another size. @type {File[]} */
   let own = [];
@@ -41,11 +43,8 @@ export function trainingSet(root, dropNotice, page, openRun) {
       read = true;
       recipe = { set: data.name, size: data.width, seed: 0, count: data.count, heldOut: data.heldOutCount };
       page.runner.own = { files, colour };
-      store.own = true;
+      store.addOwn();
       errors.hidden = true;
-      // On the root, where the style sheets of other sections see it without :has(), which would cost a restyling of the
-      // whole page at every change of it.
-      document.documentElement.setAttribute("data-own", "");
       live.announce(`Read ${count(data.count)} images from ${data.name}.`);
       if (store.values.data === "own") page.figures.forEach((update) => update());
       else if (!again) store.set({ data: "own" });
@@ -77,7 +76,7 @@ export function trainingSet(root, dropNotice, page, openRun) {
   liveFigure(root, page, {
     reads: SETTING,
     compute: (values, lane) => lane.call("describe", { setting: setting(values) }),
-    draw({ data, n, gallery: pictures }) {
+    draw({ data, n, examples: pictures }) {
       const shown = pictureCount(pictures);
       drawGrid(gallery, pictures, gallery.clientWidth < NARROW ? Math.ceil(shown / 2) : shown);
       const { width, height, channels } = data;
@@ -110,63 +109,4 @@ export function trainingSet(root, dropNotice, page, openRun) {
       return recipe;
     },
   };
-}
-
-/**
- * @param {HTMLElement} notice
- * @param {(transfer: DataTransfer) => void} take
- */
-function acceptDrops(notice, take) {
-  /** Entering a child comes before leaving its parent, so count. */
-  let depth = 0;
-  /** @param {DragEvent} event */
-  const carriesFiles = (event) => event.dataTransfer?.types.includes("Files") ?? false;
-  /** @param {number} next */
-  const setDepth = (next) => {
-    depth = Math.max(0, next);
-    notice.hidden = depth === 0;
-  };
-  document.addEventListener("dragenter", (event) => carriesFiles(event) && setDepth(depth + 1));
-  document.addEventListener("dragleave", (event) => carriesFiles(event) && setDepth(depth - 1));
-  document.addEventListener("dragover", (event) => carriesFiles(event) && event.preventDefault());
-  document.addEventListener("drop", (event) => {
-    if (!event.dataTransfer || !carriesFiles(event)) return;
-    event.preventDefault();
-    setDepth(0);
-    take(event.dataTransfer);
-  });
-}
-
-/**
- * All files of a drop, folders opened.
- * @param {DataTransfer} transfer
- * @returns {Promise<File[]>}
- */
-async function droppedFiles(transfer) {
-  // The entries must be taken before the first await: the browser empties the transfer after the event.
-  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry());
-  const files = [...transfer.files];
-  if (entries.some((entry) => entry?.isDirectory)) {
-    return (await Promise.all(entries.map((entry) => (entry ? walk(entry) : [])))).flat();
-  }
-  return files;
-}
-
-/**
- * @param {FileSystemEntry} entry
- * @returns {Promise<File[]>}
- */
-async function walk(entry) {
-  if (entry.isFile) {
-    return [await new Promise((resolve, reject) => /** @type {FileSystemFileEntry} */ (entry).file(resolve, reject))];
-  }
-  const reader = /** @type {FileSystemDirectoryEntry} */ (entry).createReader();
-  const files = [];
-  // A reader hands out a folder in portions; an empty one ends it.
-  for (;;) {
-    /** @type {FileSystemEntry[]} */
-    const portion = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
-    if (portion.length === 0) return files;
-    files.push(...(await Promise.all(portion.map(walk))).flat());
-  }
 }

@@ -6,7 +6,8 @@ import { keepDrawn } from "./figure.js";
 import { count, percent, significant } from "../ui/format.js";
 import { axisName, HALO, title } from "../ui/marks.js";
 import { drawGrid, pictureCount } from "../ui/images.js";
-import { nearestStop, runSlider } from "../ui/run-slider.js";
+import { runSlider } from "../ui/run-slider.js";
+import { nearestStop } from "../reports/nearest.js";
 
 /**
  * @import { WienerResult } from "../engine/protocol.js"

@@ -1,14 +1,14 @@
 /**
- * Networks that broke down while they trained. What is measured of them is shown, and marked, but nothing is said of it.
+ * Networks that diverged in training. What is measured of them is shown, and marked, but no sentence rests on it.
  *
- * @typedef {{status?: Status | Status[]}} Found a network, or several
+ * @typedef {{status: Status} | {networks: {status: Status}[]}} Found a network, or several
  */
 import { count } from "../ui/format.js";
 
 /** @import { Findings, Report, Status } from "./report.js" */
 
 /** @param {readonly Found[]} found */
-const statuses = (found) => found.flatMap(({ status }) => status ?? []);
+const statuses = (found) => found.flatMap((one) => ("networks" in one ? one.networks : [one])).map(({ status }) => status);
 
 /** When these networks diverged, in a few words; empty if none did. @param {readonly Found[]} found */
 export function divergence(found) {
@@ -30,14 +30,14 @@ export function divergenceSentence({ experiment, findings }) {
 }
 
 /**
- * Each network as it was last looked at.
+ * Each network at its last checkpoint.
  * @param {Findings["emergence"]} findings
  */
 function latest({ overWidth, overTime }) {
-  return [overWidth, overTime].flatMap((sittings) => {
+  return [overWidth, overTime].flatMap((points) => {
     const networks = new Map();
-    for (const sitting of sittings.toSorted((a, b) => a.step - b.step)) {
-      networks.set([sitting.n, sitting.seed, sitting.architecture.width].join(), sitting);
+    for (const point of points.toSorted((a, b) => a.step - b.step)) {
+      networks.set([point.n, point.seed, point.architecture.width].join(), point);
     }
     return [...networks.values()];
   });

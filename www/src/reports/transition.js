@@ -1,10 +1,11 @@
 /** What a run over sizes of the training set found (Figure 1), size by size. */
 import { divergence, isSound } from "./divergence.js";
 import { count, fixed, percent } from "../ui/format.js";
-import { nearestStop } from "../ui/run-slider.js";
 import { DETAIL_SIGMA, LEARNED } from "./verdicts.js";
+import { nearestStop } from "./nearest.js";
+import { memorized, trained } from "./report.js";
 
-/** @import { Point, Report } from "./report.js" */
+/** @import { Measures, Point, Report } from "./report.js" */
 
 /**
  * @typedef {Report<"transition">} Sweep
@@ -16,7 +17,7 @@ import { DETAIL_SIGMA, LEARNED } from "./verdicts.js";
 /** The numbers of Figure 1, and how far a repeated run may lie beyond the recorded seeds. */
 export const MEASURES = /** @type {const} */ ({
   gl: { label: "GL score", tolerance: 0.05 },
-  memorized: { label: "memorized share", tolerance: 0.1 },
+  memorized: { label: "copies", tolerance: 0.1 },
   linearity: { label: "linearity", tolerance: 0.03 },
 });
 
@@ -53,6 +54,9 @@ export function curve(sweep, number) {
   return sizes(sweep).map((n) => ({ n, ...spread(networks(sweep, n), number) }));
 }
 
+/** The linearity of a denoiser at one of the report's noise levels. @param {Measures} measures @param {number} level */
+export const linearityAt = ({ linearity }, level) => linearity?.[level].cosine.mean ?? NaN;
+
 /**
  * The three curves of Figure 1.
  * @param {Sweep} sweep
@@ -61,36 +65,36 @@ export function curve(sweep, number) {
 export function curves(sweep, sigma) {
   const level = levelOf(sweep, sigma);
   return {
-    gl: curve(sweep, ({ closeness }) => closeness.gl.mean),
-    memorized: curve(sweep, ({ closeness }) => closeness.memorized.mean),
-    linearity: curve(sweep, ({ linearity }) => linearity[level].cosine.mean),
+    gl: curve(sweep, (point) => trained(point).closeness.gl.mean),
+    memorized: curve(sweep, (point) => memorized(point).mean),
+    linearity: curve(sweep, (point) => linearityAt(trained(point), level)),
   };
 }
 
 /**
  * Between which sizes the samples come off the training images: their GL score passes half of that of held-out images.
- * Networks that broke down do not tell.
+ * Networks that diverged do not count.
  * @param {Sweep} sweep
  * @returns {{copies: number | undefined, new: number | undefined}} the largest size that copies and the smallest that does not
  */
 export function transition(sweep) {
   const sound = { ...sweep, findings: sweep.findings.filter(isSound) };
-  const share = curve(sound, ({ closeness, closenessHeldOut }) => closeness.gl.mean / closenessHeldOut.gl.mean);
-  const index = share.findIndex(({ mean }) => mean > 0.5);
-  if (index < 0) return { copies: share.at(-1)?.n, new: undefined };
-  return { copies: share[index - 1]?.n, new: share[index].n };
+  const ratio = curve(sound, (point) => trained(point).closeness.gl.mean / point.heldOut.gl.mean);
+  const index = ratio.findIndex(({ mean }) => mean > 0.5);
+  if (index < 0) return { copies: ratio.at(-1)?.n, new: undefined };
+  return { copies: ratio[index - 1]?.n, new: ratio[index].n };
 }
 
 /**
- * The largest training set, if its network cannot even tell its own images from noise as well as the Gaussian can new ones:
- * its samples are noise, and no copies for that reason alone.
+ * The largest training set, if its network denoises even its own images worse than the Gaussian denoises new ones: its samples
+ * are noise, and not copies for that reason alone.
  * @param {Sweep} sweep
  */
 function unlearned(sweep) {
   const level = levelOf(sweep, DETAIL_SIGMA);
   const n = sizes(sweep).at(-1) ?? 0;
   const last = networks(sweep, n).filter(isSound);
-  const { mean } = spread(last, ({ errorTrain, errorGaussian }) => errorTrain[level].mean / errorGaussian[level].mean);
+  const { mean } = spread(last, ({ denoisers }) => denoisers.trained.error.train[level].mean / denoisers.gaussian.error.heldOut[level].mean);
   return mean > LEARNED ? n : undefined;
 }
 

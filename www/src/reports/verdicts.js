@@ -1,6 +1,6 @@
 /** From where on a sentence about a run holds: one measure for all figures. */
 
-/** A network memorizes if more than this share of its samples are copies. */
+/** A network memorizes if more than this fraction of its samples are copies. */
 export const MANY_COPIES = 0.5;
 /** It generalizes if fewer are. */
 export const FEW_COPIES = 0.1;
@@ -14,3 +14,9 @@ export const LEARNED = 1.2;
 export const DETAIL_SIGMA = 0.27;
 /** About the images' standard deviation, where it is decided which image appears. */
 export const MIDDLE_SIGMA = 0.55;
+/** From this noise level on the noise drowns the images, whose standard deviation is 0.5. */
+export const HIGH_NOISE = 20;
+/** Below this one the noise is far smaller than the distance between two images. */
+export const LOW_NOISE = 0.1;
+/** A sample is a copy when its nearest training image is this many times as far away as the second nearest, or less. */
+export const COPY_RATIO = 1 / 3;

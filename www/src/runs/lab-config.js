@@ -1,32 +1,35 @@
-/** What the lab's knobs mean, and how runs are told apart. */
+/** What the lab's settings mean, and how runs are described. */
 import { count, significant } from "../ui/format.js";
-import { parameters } from "../state/parameters.js";
-// What `hidden-gaussian presets` prints: the library with training need not be there to show it.
-import PRESETS from "../presets.json" with { type: "json" };
+import { RECORDED } from "../state/data-sets.js";
+import { keys, parameter } from "../state/parameters.js";
+// What `hidden-gaussian tables` prints: the library with training need not be there to show it.
+import TABLES from "../tables.json" with { type: "json" };
 
 /**
  * @import { RunOptions } from "../engine/protocol.js"
- * @import { DataRecipe, ExperimentName, Report } from "../reports/report.js"
- * @import { Key, Parameter, Place, Values } from "../state/parameters.js"
+ * @import { DataRecipe, ExperimentName, Preset, Report } from "../reports/report.js"
+ * @import { Key, Values } from "../state/parameters.js"
  */
 
-/** The same images as in the recorded runs: their seed, and how many of them no network sees. */
-const DATA_SEED = 1;
-const HELD_OUT = 500;
+/** @type {Record<ExperimentName, Record<Preset, Record<string, any>>>} */
+const PRESETS = TABLES.presets;
 /** A network of the other kind than the preset's begins as the preset of its kind does. */
 const NETWORKS = {
   mlp: PRESETS.transition.quick.train.architecture,
   unet: PRESETS.transition.faithful.train.architecture,
 };
-/** The first moment at which the presets look at a network over time; each of the others is at twice the one before. */
-const FIRST_LOOK = PRESETS.emergence.quick.checkpoints[0];
+/** The first checkpoint of the presets; each of the others is at twice the one before. */
+const FIRST_CHECKPOINT = PRESETS.emergence.quick.checkpoints[0];
 /** The training sets of presets on which widths are compared. */
 const WIDTH_SIZE = PRESETS.emergence.quick.widthSizes[0];
 
 /** The parameters that a run finds somewhere in its configuration. */
-const PLACED = /** @type {[Key, Place & Parameter][]} */ (Object.entries(parameters)).filter(
-  ([, { config }]) => config,
-);
+const PLACED = keys.flatMap((key) => {
+  const known = parameter(key);
+  return (known.type === "text" || known.type === "choice") && known.config
+    ? [/** @type {const} */ ([key, { ...known, config: known.config }])]
+    : [];
+});
 
 /**
  * The run that the lab's controls ask for: its configuration has only what differs from the preset.
@@ -41,19 +44,20 @@ export function labOptions(values, own) {
 
   /** @type {Record<string, any>} */
   const config = {};
-  for (const [key, { config: place = "", of, list, type, default: usual }] of PLACED) {
+  for (const [key, { config: place, of, list, type, default: usual }] of PLACED) {
     const value = values[key];
     if (value === usual || (of && !of.includes(experiment))) continue;
     const numbers = () => String(value).split(" ").map(Number);
     put(config, place, list ? inOrder(numbers(), list) : type === "text" ? numbers()[0] : value);
   }
-  const heldOut = number(values["lab.heldOut"]) ?? mine?.heldOut ?? HELD_OUT;
+  const heldOut = number(values["lab.heldOut"]) ?? mine?.heldOut ?? RECORDED.heldOut;
   if (mine) Object.assign(config, { ...ownSizes(experiment, mine.count - heldOut), ...config });
   const data = {
     set: mine?.set ?? set,
     size: mine?.size ?? labSize(values),
-    seed: number(values["lab.dataSeed"]) ?? mine?.seed ?? DATA_SEED,
-    count: mine?.count ?? needed(experiment, { ...PRESETS[experiment][preset], ...config }) + heldOut,
+    seed: number(values["lab.dataSeed"]) ?? mine?.seed ?? RECORDED.seed,
+    // As many as the run needs.
+    count: mine?.count ?? 0,
     heldOut,
   };
 
@@ -80,7 +84,7 @@ export function labOptions(values, own) {
   };
 }
 
-/** Pixels a side of the lab's images. @param {Readonly<Values>} values */
+/** Pixels per side of the lab's images. @param {Readonly<Values>} values */
 export function labSize(values) {
   const { "lab.size": size, "lab.data": set } = values;
   return number(size) ?? (networkKind(values) === "unet" ? 16 : set === "fashion" || set === "mnist" ? 14 : 12);
@@ -99,16 +103,6 @@ const number = (text) => (text === "" ? undefined : Number(text));
 
 /** @param {number[]} numbers @param {"rising" | "falling"} order */
 const inOrder = (numbers, order) => numbers.sort((a, b) => (order === "rising" ? a - b : b - a));
-
-/**
- * Training images that a run needs.
- * @param {ExperimentName} experiment
- * @param {Record<string, any>} config
- */
-function needed(experiment, { sizes, widthSizes = [] }) {
-  const most = Math.max(...sizes, ...widthSizes);
-  return experiment === "strong-generalization" ? 2 * most : most;
-}
 
 /**
  * Sizes for as many images as the reader has: there may be fewer than the presets want.
@@ -137,7 +131,7 @@ function settleEmergence(config) {
   const last = long.steps;
   if (!last || config.checkpoints) return;
   config.checkpoints = [];
-  for (let step = FIRST_LOOK; step <= last; step *= 2) config.checkpoints.push(step);
+  for (let step = FIRST_CHECKPOINT; step <= last; step *= 2) config.checkpoints.push(step);
   if (config.checkpoints.length === 0) config.checkpoints.push(last);
 }
 
@@ -186,7 +180,7 @@ export function presetValues(values, own) {
     "lab.depth": String(architecture.depth ?? architecture.levels),
     "lab.seeds": "1",
   };
-  for (const [key, { config: place = "", list }] of PLACED) {
+  for (const [key, { config: place, list }] of PLACED) {
     const value = place.split(".").reduce((inner, name) => inner?.[name], config);
     if (list && value) fields[key] = value.map(plain).join(" ");
     else fields[key] = typeof value === "number" ? plain(value) : value === null ? "none" : "";
@@ -197,16 +191,12 @@ export function presetValues(values, own) {
 /** A number of single precision, as one would type it. @param {number} value */
 const plain = (value) => String(Number(value.toPrecision(6)));
 
-const EXPERIMENTS = {
-  transition: "Transition",
-  "gaussian-bias": "Gaussian bias",
-  emergence: "Emergence",
-  "strong-generalization": "Two halves",
-};
+/** @type {Record<string, string>} */
+const TITLES = Object.fromEntries(TABLES.experiments.map(({ name, title }) => [name, title]));
 
 /** What the places in a configuration are called in the lab. */
 const NAMES = new Map([
-  ...PLACED.map(([, { config = "", label }]) => /** @type {const} */ ([config, label.toLowerCase()])),
+  ...PLACED.map(([, { config, label }]) => /** @type {const} */ ([config, label.toLowerCase()])),
   .../** @type {const} */ ([
     ["train.architecture.kind", "network"],
     ["train.architecture.width", "width"],
@@ -222,7 +212,7 @@ const NAMES = new Map([
  * @returns {{title: string, details: string}}
  */
 export function describe({ experiment, preset, data, seed, config }, report) {
-  const title = `${EXPERIMENTS[experiment]}, ${preset}, ${data.set} ${data.size} × ${data.size}`;
+  const title = `${TITLES[experiment]}, ${preset}, ${data.set} ${data.size} × ${data.size}`;
   const train = report?.config.train;
   if (!train) {
     const changes = config ? Object.entries(flat(config)).map(([place, value]) => `${NAMES.get(place) ?? place} ${value}`) : [];

@@ -1,22 +1,26 @@
 /** The panel under every figure that trains: start, pause, step, restart, cancel, and how far the run is. */
-import { make } from "../ui/dom.js";
+import { html, nothing, render } from "lit-html";
 import { toFailure } from "../engine/protocol.js";
-import { comesNear, showFailure } from "../figures/figure.js";
-import { count } from "../ui/format.js";
-import { isActive, keepFocus, progressBar, speedChoice, statusLine } from "./run-parts.js";
-import { saveRun } from "../export/save-run.js";
+import { comesNear } from "../figures/figure.js";
+import { count, sentence } from "../ui/format.js";
+import { actionButton, isActive, keepFocus, progressBar, same, speedChoice, statusLine } from "./run-view.js";
+import { saveRun } from "../export/archive.js";
 
 /**
- * @import { RunOptions } from "../engine/protocol.js"
+ * @import { Failure, RunOptions } from "../engine/protocol.js"
  * @import { Page } from "../figures/figure.js"
  * @import { ExperimentName, Report } from "../reports/report.js"
  * @import { Key } from "../state/parameters.js"
  * @import { Run } from "./run.js"
- * @import { Runner, SavedRun } from "./runner.js"
+ * @import { SavedRunInfo } from "./runner.js"
+ * @import { Action } from "./run-view.js"
  */
 
+/** Which button takes the focus of one that goes. */
+const FOCUS = ["main", "resume", "step", "restart", "cancel", "save"];
+
 /**
- * @typedef {Pick<SavedRun, "id" | "options" | "progress">} Unfinished
+ * @typedef {Pick<SavedRunInfo, "id" | "options" | "progress">} Unfinished
  *
  * @typedef {object} PanelOptions
  * @property {ExperimentName} experiment
@@ -51,44 +55,53 @@ export function runPanel(
   /** Runs that were not done when the page was last closed, or the figure came to show something else. @type {Unfinished[]} */
   let unfinished = [];
   /** The one of them that is about what the figure shows. @type {Unfinished | undefined} */
-  let kept;
+  let saved;
+  let speed = 1;
+  let keepRunning = false;
+  /** What went wrong last, and what would try it again. @type {{why: Failure, retry?: () => void} | undefined} */
+  let failure;
+  /** Counts what the reader asked for; the latest counts. */
+  let requests = 0;
 
-  /** Counts what the reader wished; the latest counts. */
-  let wishes = 0;
+  /** @param {unknown} thrown @param {() => void} [retry] */
+  const fail = (thrown, retry) => {
+    failure = { why: toFailure(thrown), retry };
+    draw();
+  };
 
   /** Run it, or whatever else makes a run. @param {() => Run | Promise<Run>} make */
   const begin = async (make) => {
-    const wish = ++wishes;
+    const request = ++requests;
     reset();
-    errors.hidden = true;
+    failure = undefined;
     try {
       const next = await make();
-      if (wish !== wishes) {
+      if (request !== requests) {
         if (next !== run) next.pause();
         return;
       }
       run = next;
-      next.speed = Number(speed.value);
+      next.speed = speed;
       next.addEventListener("change", () => run === next && follow(next));
       onReport(undefined, next);
       follow(next);
       attend();
       live.announce("Training has started.");
     } catch (thrown) {
-      showFailure(errors, toFailure(thrown), () => void begin(make));
+      fail(thrown, () => void begin(make));
     }
   };
   /** The run that these settings and this seed make. @param {number} from @returns {RunOptions | undefined} */
-  const wished = (from) => {
-    const wanted = settings(from);
-    return wanted && { experiment, seed: from, ...wanted };
+  const wanted = (from) => {
+    const rest = settings(from);
+    return rest && { experiment, seed: from, ...rest };
   };
   const start = () =>
     void begin(() => {
-      const wanted = wished(Number(store.values[seed]));
-      if (!wanted)
+      const options = wanted(Number(store.values[seed]));
+      if (!options)
         throw { kind: "BadInput", message: "The recorded run is not there yet", hint: "Try again in a moment." };
-      return runner.start(wanted);
+      return runner.start(options);
     });
   const reset = () => {
     const before = run;
@@ -99,7 +112,7 @@ export function runPanel(
     onReport(undefined, before);
     draw();
   };
-  /** Another choice must not cost what was trained: coming back, the reader can go on with it. */
+  /** Another choice must not cost what was trained: coming back, the reader can resume it. */
   const layAside = () => {
     const before = run;
     if (!before || !isActive(before.state)) return reset();
@@ -107,7 +120,7 @@ export function runPanel(
     waiting = false;
     before.pause();
     unfinished.unshift(before);
-    // It may be driven on or deleted from the lab.
+    // It may be resumed or deleted in the lab.
     before.addEventListener("change", () => {
       if (!isActive(before.state)) unfinished = unfinished.filter((one) => one !== before);
       draw();
@@ -125,22 +138,22 @@ export function runPanel(
   const follow = (changed) => {
     // From elsewhere, such as the lab.
     if (changed.state === "cancelled") return reset();
-    // One who paused it after that does not want it to go on by itself.
+    // One who paused it after that does not want it to resume by itself.
     if (changed.state !== "paused") waiting = false;
     if (changed.report && changed.report !== shown) {
       shown = changed.report;
       onReport(shown, changed);
     }
-    if (changed.state === "failed") showFailure(errors, toFailure(changed.failure), start);
+    if (changed.state === "failed") failure = { why: toFailure(changed.failure), retry: start };
     if (changed.state === "done" && shown) live.announce(summary(shown));
     draw();
   };
   /**
-   * Live work is for those who look: when it goes out of sight it waits, unless the reader wants it to go on. One who then
-   * lets it go on from elsewhere, such as the lab, does want that.
+   * Live work is for those who look: when it goes out of sight it waits, unless the reader wants it to keep running. One who
+   * then resumes it from elsewhere, such as the lab, does want that.
    */
   const attend = () => {
-    const away = !keep.checked && (!visible || document.hidden);
+    const away = !keepRunning && (!visible || document.hidden);
     if (away && (run?.state === "running" || run?.state === "preparing")) {
       waiting = true;
       run.pause();
@@ -150,25 +163,17 @@ export function runPanel(
     }
   };
 
-  /** @param {string} text @param {() => void} onclick */
-  const button = (text, onclick) => make("button", { type: "button", onclick }, text);
-  const main = button(label, proceed);
-  main.classList.add("primary");
-  const step = button("One step", () => run?.step());
-  const restart = button("Restart", start);
-  restart.title = "From the beginning, with the same seed: the same run again";
-  const fresh = button("New seed", () => {
+  const newSeed = () => {
     store.set({ [seed]: crypto.getRandomValues(new Uint32Array(1))[0] });
     start();
-  });
-  fresh.title = "Train with other random numbers, to see how much is luck";
-  const cancel = button("Cancel", () => {
+  };
+  const cancel = () => {
     reset();
-    main.focus();
-  });
-  const resume = button("", () => {
-    if (!kept) return;
-    const { id, options } = kept;
+    /** @type {HTMLElement | null} */ (place.querySelector('[data-action="main"]'))?.focus();
+  };
+  const resume = () => {
+    if (!saved) return;
+    const { id, options } = saved;
     unfinished = unfinished.filter((one) => one.id !== id);
     // So that to restart it is to have the same run again.
     store.set({ [seed]: options.seed });
@@ -177,63 +182,91 @@ export function runPanel(
       known.resume();
       return known;
     });
-  });
-  resume.title = "Go on with the run that was under way when you left it";
-  const zip = button("Save run (zip)", () => {
-    const saved = run;
-    errors.hidden = true;
-    void saved
+  };
+  const saveZip = () => {
+    const done = run;
+    failure = undefined;
+    void done
       ?.weights()
-      .then((weights) => saveRun(store, saved, weights))
-      .catch((thrown) => showFailure(errors, toFailure(thrown)));
-  });
-  zip.title = "One zip with configuration, report, samples, weights and citation";
-  const speed = speedChoice(() => run);
-  const keep = make("input", { type: "checkbox", onchange: attend });
-  const progress = progressBar();
-  const status = make("p", { className: "run-status" });
-  const notice = make("p", { className: "run-notice" });
-  const errors = make("div", { className: "figure-error", role: "alert", hidden: true });
-  place.append(
-    make(
-      "div",
-      { className: "controls" },
-      make(
-        "div",
-        { className: "run-buttons", role: "group", ariaLabel: "Training" },
-        main,
-        resume,
-        step,
-        restart,
-        fresh,
-        cancel,
-        zip,
-      ),
-      speed,
-      make("label", { className: "run-keep" }, keep, "Keep running when out of sight"),
-    ),
-    progress.bar,
-    status,
-    notice,
-    errors,
-  );
+      .then((weights) => saveRun(store, done, weights))
+      .catch((thrown) => fail(thrown));
+  };
+  /** @param {number} fraction */
+  const setSpeed = (fraction) => {
+    speed = fraction;
+    if (run) run.speed = fraction;
+  };
 
-  const draw = () => keepFocus([main, resume, step, restart, cancel, zip], redraw);
-  const redraw = () => {
+  /** @returns {Action[]} */
+  const actions = () => {
     const state = run?.state;
     const active = isActive(state);
-    main.textContent = !state ? label : state === "paused" ? "Go on" : active ? "Pause" : "Train again";
-    step.hidden = restart.hidden = cancel.hidden = !active;
-    step.disabled = state !== "paused";
-    zip.hidden = state !== "done" || !shown?.final;
-    progress.show(run);
-    kept = run ? undefined : unfinished.find(({ options }) => same(wished(options.seed), options));
-    resume.hidden = !kept;
-    if (kept) resume.textContent = `Resume at step ${count(kept.progress.step)}`;
-    const result = state === "done" && shown ? ` ${summary(shown)}` : "";
-    status.textContent = run ? statusLine(run, waiting) + result : (about?.() ?? "");
-    notice.textContent = run?.notice ?? "";
-    place.dataset.state = state ?? "idle";
+    return [
+      {
+        name: "main",
+        label: !state ? label : state === "paused" ? "Resume" : active ? "Pause" : "Train again",
+        primary: true,
+        act: proceed,
+      },
+      {
+        name: "resume",
+        label: `Resume at step ${count(saved?.progress.step ?? 0)}`,
+        title: "Resume the run that was under way when you left it",
+        hidden: !saved,
+        act: resume,
+      },
+      { name: "step", label: "One step", hidden: !active, disabled: state !== "paused", act: () => run?.step() },
+      {
+        name: "restart",
+        label: "Restart",
+        title: "From the beginning, with the same seed: the same run again",
+        hidden: !active,
+        act: start,
+      },
+      {
+        name: "seed",
+        label: "New seed",
+        title: "Train with other random numbers, to see how much is chance",
+        act: newSeed,
+      },
+      { name: "cancel", label: "Cancel", hidden: !active, act: cancel },
+      {
+        name: "save",
+        label: "Save run (zip)",
+        title: "One zip with configuration, report, samples, weights and citation",
+        hidden: state !== "done" || !shown?.final,
+        act: saveZip,
+      },
+    ];
+  };
+
+  const draw = () => {
+    saved = run ? undefined : unfinished.find(({ options }) => same(wanted(options.seed), options));
+    keepFocus(place, FOCUS, () => render(view(), place));
+    place.dataset.state = run?.state ?? "idle";
+    place.dataset.step = String(run?.progress.step ?? 0);
+  };
+  const view = () => {
+    const result = run?.state === "done" && shown ? ` ${summary(shown)}` : "";
+    return html`<div class="controls">
+        <div class="run-buttons" role="group" aria-label="Training">${actions().map((action) => actionButton(action))}</div>
+        ${speedChoice(run, { choose: setSpeed })}
+        <label class="run-keep"
+          ><input
+            type="checkbox"
+            data-action="keep"
+            .checked=${keepRunning}
+            @change=${(/** @type {Event} */ { target }) => {
+              keepRunning = /** @type {HTMLInputElement} */ (target).checked;
+              attend();
+            }}
+          />Keep running when out of sight</label
+        >
+      </div>
+      ${progressBar(run)}
+      <p class="run-status" data-part="run-status">${run ? statusLine(run, waiting) + result : (about?.() ?? "")}</p>
+      <p class="run-notice" data-part="run-notice" ?hidden=${!run?.notice}>${run?.notice ?? ""}</p>
+      <div class="figure-error" role="alert" ?hidden=${!failure}>${failure ? failureText(failure) : nothing}</div>`;
   };
 
   /** @type {HTMLElement} */
@@ -263,14 +296,7 @@ export function runPanel(
   };
 }
 
-/**
- * Whether two pieces of plain data are the same, in whatever order their fields come.
- * @param {any} a
- * @param {any} b
- * @returns {boolean}
- */
-export function same(a, b) {
-  if (typeof a !== "object" || typeof b !== "object" || !a || !b) return a === b;
-  const names = new Set([...Object.keys(a), ...Object.keys(b)]);
-  return Array.isArray(a) === Array.isArray(b) && [...names].every((name) => same(a[name], b[name]));
-}
+/** @param {{why: Failure, retry?: () => void}} failure */
+const failureText = ({ why: { message, hint }, retry }) =>
+  html`<p><strong>${sentence(message)}</strong>${hint ? ` ${sentence(hint)}` : ""}</p>
+    ${retry ? html`<button type="button" data-action="retry" @click=${retry}>Try again</button>` : nothing}`;

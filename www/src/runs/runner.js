@@ -1,33 +1,33 @@
-/** All runs of the page: started, taken up again, and moved from engine to engine. */
+/** All runs of the page: started, resumed, and moved from engine to engine. */
 import { Run } from "./run.js";
 import { openPromise } from "./timing.js";
 
 /**
  * @import { OwnImages, RunOptions } from "../engine/protocol.js"
  * @import { EngineChoice } from "../state/parameters.js"
- * @import { Surroundings } from "./run.js"
- * @import { KeptRun } from "./storage.js"
+ * @import { RunnerDeps } from "./run.js"
+ * @import { SavedRun } from "./storage.js"
  */
 
 /**
- * @typedef {Pick<KeptRun, "id" | "options" | "date" | "engine" | "state" | "progress" | "report">} SavedRun
+ * @typedef {Pick<SavedRun, "id" | "options" | "date" | "engine" | "state" | "progress" | "report">} SavedRunInfo
  */
 
-/** Starts runs, and keeps them. A `run` event tells of each that is there anew: started, or taken up again. */
+/** Starts runs, and holds them. A `run` event announces each that was started or resumed. */
 export class Runner extends EventTarget {
-  #surroundings;
+  #deps;
   /** @type {Map<string, Run>} */
   #runs = new Map();
-  /** What the browser kept when it was last asked. @type {Promise<SavedRun[]> | undefined} */
-  #kept;
+  /** What the browser had saved when it was last asked. @type {Promise<SavedRunInfo[]> | undefined} */
+  #saved;
 
   /** The reader's own images, for runs on those. @type {OwnImages | undefined} */
   own;
 
-  /** @param {Surroundings} surroundings */
-  constructor(surroundings) {
+  /** @param {RunnerDeps} deps */
+  constructor(deps) {
     super();
-    this.#surroundings = surroundings;
+    this.#deps = deps;
   }
 
   /** @param {RunOptions} options */
@@ -38,7 +38,7 @@ export class Runner extends EventTarget {
     const id = `${Date.now().toString(36)}-${Math.random().toString(36).slice(2, 8)}`;
     const over = openPromise();
     void this.#hold(id, over.promise);
-    return this.#add(new Run(this.#surroundings, { id, options, own, date: new Date() }), over);
+    return this.#add(new Run(this.#deps, { id, options, own, date: new Date() }), over);
   }
 
   /** The same run once more, from the beginning. @param {Run} run */
@@ -46,21 +46,21 @@ export class Runner extends EventTarget {
     return this.start(options, own);
   }
 
-  /** The runs of earlier visits that this browser keeps, the latest first. @returns {Promise<SavedRun[]>} */
+  /** The runs of earlier visits that this browser has saved, the latest first. @returns {Promise<SavedRunInfo[]>} */
   async saved() {
-    this.#kept ??= this.#list();
-    const kept = await this.#kept;
-    // Those of this page are told of as they come.
-    return kept.filter(({ id }) => !this.#runs.has(id));
+    this.#saved ??= this.#list();
+    const saved = await this.#saved;
+    // Runs of this page come as `run` events.
+    return saved.filter(({ id }) => !this.#runs.has(id));
   }
 
-  /** Read once for all who ask: a record is large. @returns {Promise<SavedRun[]>} */
+  /** Read once for all who ask: a record is large. @returns {Promise<SavedRunInfo[]>} */
   async #list() {
-    const kept = await this.#surroundings.storage.list().catch(() => {
-      this.#kept = undefined;
+    const saved = await this.#deps.storage.list().catch(() => {
+      this.#saved = undefined;
       return [];
     });
-    return kept.map(({ id, options, date, engine, state, progress, report }) => ({
+    return saved.map(({ id, options, date, engine, state, progress, report }) => ({
       id,
       options,
       date,
@@ -72,33 +72,33 @@ export class Runner extends EventTarget {
   }
 
   /**
-   * Go on with a kept run where it stopped; one that is done comes back with its report.
+   * Resume a saved run where it stopped; one that is done comes back with its report.
    * @param {string} id
    * @returns {Promise<Run>}
    */
   async resumeSaved(id) {
     const known = this.#going(id);
     if (known) return known;
-    const kept = await this.#surroundings.storage.get(id);
-    if (!kept) throw { kind: "BadInput", message: "This run is no longer kept", hint: "Start it again." };
+    const saved = await this.#deps.storage.get(id);
+    if (!saved) throw { kind: "BadInput", message: "This run is no longer saved", hint: "Start it again." };
     const over = openPromise();
-    const free = kept.state === "done" || (await this.#hold(id, over.promise));
-    // Another wish for the same may have been faster.
+    const free = saved.state === "done" || (await this.#hold(id, over.promise));
+    // Another request for the same may have been faster.
     const going = this.#going(id);
-    if (!going && free) return this.#add(new Run(this.#surroundings, kept), over);
+    if (!going && free) return this.#add(new Run(this.#deps, saved), over);
     over.resolve();
     if (going) return going;
-    throw { kind: "BadInput", message: "This run is under way in another tab", hint: "Go on with it there, or close that tab." };
+    throw { kind: "BadInput", message: "This run is under way in another tab", hint: "Resume it there, or close that tab." };
   }
 
   /**
-   * Let no other tab go on with a run, where the browser can see to that.
+   * Let no other tab resume a run, where the browser can see to that.
    * @param {string} id
    * @param {Promise<void>} over when another may
    * @returns {Promise<boolean>} whether no other has it
    */
   #hold(id, over) {
-    const { locks } = this.#surroundings;
+    const { locks } = this.#deps;
     return new Promise((resolve) => {
       if (!locks) return resolve(true);
       const held = locks.request(`run ${id}`, { ifAvailable: true }, (lock) => {
@@ -121,8 +121,8 @@ export class Runner extends EventTarget {
     const run = this.#runs.get(id);
     this.#drop(id);
     run?.cancel();
-    // One that is done may still have something to keep.
-    await (run ? run.forget() : this.#surroundings.storage.delete(id).catch(() => {}));
+    // One that is done may still have something to save.
+    await (run ? run.forget() : this.#deps.storage.delete(id).catch(() => {}));
   }
 
   /** Move all runs to another engine. @param {EngineChoice} choice */
@@ -130,10 +130,10 @@ export class Runner extends EventTarget {
     for (const run of this.#runs.values()) run.switchEngine(choice);
   }
 
-  /** It is no longer kept. @param {string} id */
+  /** It is no longer saved. @param {string} id */
   #drop(id) {
     this.#runs.delete(id);
-    this.#kept = undefined;
+    this.#saved = undefined;
   }
 
   /**
@@ -146,7 +146,7 @@ export class Runner extends EventTarget {
       if (run.state === "cancelled") this.#drop(run.id);
       if (["done", "failed", "cancelled"].includes(run.state)) over.resolve();
     });
-    // Whoever started it hears of it first, from the one that it asked.
+    // Whoever started it has it first.
     queueMicrotask(() => this.dispatchEvent(new CustomEvent("run", { detail: run })));
     return run;
   }

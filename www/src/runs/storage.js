@@ -1,23 +1,26 @@
 /**
- * Runs, kept in the reader's browser (IndexedDB) so that they survive a reload or a crash. Snapshots and weights are
+ * Runs that the reader's browser saves (IndexedDB), so that they survive a reload or a crash. Snapshots and weights are
  * blobs, which a list of runs does not read.
  */
+import { openDB } from "idb";
 
 /**
+ * @import { IDBPDatabase, IDBPObjectStore } from "idb"
  * @import { Progress } from "../../pkg/hidden_gaussian.js"
- * @import { OwnImages, PlanResult, RunOptions, Share } from "../engine/protocol.js"
+ * @import { OwnImages, PlanResult, RunOptions, Shard } from "../engine/protocol.js"
  * @import { Report } from "../reports/report.js"
  */
 
 /**
- * @typedef {object} OfShare
+ * @typedef {object} OfShard
  * @property {Progress | null} progress
- * @property {Progress | null} kept where its snapshot was taken, or its end
- * @property {Report | null} glance the last one
+ * @property {Progress | null} savedProgress where its snapshot was taken, or its end
+ * @property {Report | null} preview the last one
  * @property {Report | null} report once it is done
  * @property {Blob[]} weights once it is done
- * @typedef {Share & OfShare} KeptShare
- * @typedef {object} KeptRun
+ * @typedef {Shard & OfShard} SavedShard
+ *
+ * @typedef {object} SavedRun
  * @property {string} id
  * @property {RunOptions} options
  * @property {OwnImages} [own]
@@ -27,66 +30,63 @@
  * @property {{step: number, total: number}} progress
  * @property {number} seconds that it ran
  * @property {PlanResult} plan
- * @property {KeptShare[]} shares
+ * @property {SavedShard[]} shards
  * @property {Report} [report] the last one
  */
 
 const NAME = "hidden-gaussian";
-const VERSION = 1;
+/** Version 1 held reports of another format. */
+const VERSION = 2;
 const STORE = "runs";
-/** How many runs are kept; those that are done go first, and of two the older. */
-const KEPT = 20;
+/** How many runs are saved; those that are done go first, and of two the older. */
+const CAPACITY = 20;
 
-/** The runs that this browser keeps. Every method rejects with an error of IndexedDB if the browser refuses. */
+/** The runs that this browser saves. Every method rejects with an error of IndexedDB if the browser refuses. */
 export class RunStorage {
-  #factory;
-  /** @type {Promise<IDBDatabase> | undefined} */
+  #isAvailable;
+  /** @type {Promise<IDBPDatabase> | undefined} */
   #database;
 
   /** @param {() => IDBFactory | undefined} factory some browsers have none in private mode, some throw when it is asked for */
   constructor(factory) {
-    this.#factory = factory;
+    this.#isAvailable = () => factory() !== undefined;
   }
 
   /**
-   * Keep a run, in place of what was kept of it before.
-   * @param {KeptRun} run
+   * Save a run, in place of what was saved of it before.
+   * @param {SavedRun} run
    */
-  async put(run) {
-    const store = await this.#store("readwrite");
-    store.put(run);
-    const index = store.index("date");
-    const surplus = (await settled(index.getAllKeys())).length - KEPT;
-    // Records are large, and mostly there is room.
-    const all = surplus > 0 ? await settled(index.getAll()) : [];
-    const others = all.filter(({ id }) => id !== run.id);
-    const doneFirst = [...others.filter(({ state }) => state === "done"), ...others.filter(({ state }) => state !== "done")];
-    for (const { id } of doneFirst.slice(0, surplus)) store.delete(id);
-    await committed(store.transaction);
+  put(run) {
+    return this.#use(async (database) => {
+      const transaction = database.transaction(STORE, "readwrite");
+      // A full disk shows only when the transaction is committed.
+      await Promise.all([replace(transaction.store, run), transaction.done]);
+    });
   }
 
-  /** @param {string} id @returns {Promise<KeptRun | undefined>} */
-  async get(id) {
-    return settled((await this.#store("readonly")).get(id));
+  /** @param {string} id @returns {Promise<SavedRun | undefined>} */
+  get(id) {
+    return this.#use((database) => database.get(STORE, id));
   }
 
-  /** All runs, the latest first. @returns {Promise<KeptRun[]>} */
-  async list() {
-    return (await settled((await this.#store("readonly")).index("date").getAll())).reverse();
+  /** All runs, the latest first. @returns {Promise<SavedRun[]>} */
+  list() {
+    return this.#use(async (database) => (await database.getAllFromIndex(STORE, "date")).reverse());
   }
 
-  /** @param {string} id */
-  async delete(id) {
-    const store = await this.#store("readwrite");
-    store.delete(id);
-    await committed(store.transaction);
+  /** @param {string} id @returns {Promise<void>} */
+  delete(id) {
+    return this.#use((database) => database.delete(STORE, id));
   }
 
-  /** @param {IDBTransactionMode} mode */
-  async #store(mode) {
+  /**
+   * @template T
+   * @param {(database: IDBPDatabase) => Promise<T>} work
+   */
+  async #use(work) {
     this.#database ??= this.#open();
     try {
-      return (await this.#database).transaction(STORE, mode).objectStore(STORE);
+      return await work(await this.#database);
     } catch (thrown) {
       // A browser that refused, or that closed the database, may open it the next time.
       this.#database = undefined;
@@ -94,49 +94,40 @@ export class RunStorage {
     }
   }
 
-  /** @returns {Promise<IDBDatabase>} */
-  async #open() {
-    const factory = this.#factory();
-    if (!factory) throw new Error("It keeps no data for pages");
-    const request = factory.open(NAME, VERSION);
-    request.onupgradeneeded = () =>
-      request.result.createObjectStore(STORE, { keyPath: "id" }).createIndex("date", "date");
-    const database = await new Promise((resolve, reject) => {
-      request.onsuccess = () => resolve(request.result);
-      request.onerror = () => reject(request.error);
-      request.onblocked = () => reject(new Error("Another tab with an older version of this page is open"));
+  /** @returns {Promise<IDBPDatabase>} */
+  #open() {
+    return new Promise((resolve, reject) => {
+      if (!this.#isAvailable()) throw new Error("storage is disabled, as in private mode");
+      const forget = () => (this.#database = undefined);
+      openDB(NAME, VERSION, {
+        upgrade(database) {
+          if (database.objectStoreNames.contains(STORE)) database.deleteObjectStore(STORE);
+          database.createObjectStore(STORE, { keyPath: "id" }).createIndex("date", "date");
+        },
+        blocked: () => reject(new Error("another tab has an older version of this page open")),
+        // A newer version of the page in another tab must not wait for this one.
+        blocking(_, __, event) {
+          /** @type {IDBDatabase} */ (event.target).close();
+          forget();
+        },
+        terminated: forget,
+      }).then(resolve, reject);
     });
-    const forget = () => (this.#database = undefined);
-    // A newer version of the page in another tab must not wait for this one.
-    database.onversionchange = () => {
-      database.close();
-      forget();
-    };
-    database.onclose = forget;
-    return database;
   }
 }
 
 /**
- * @template T
- * @param {IDBRequest<T>} request
- * @returns {Promise<T>}
+ * Put a run into the store, and take out those for which there is no room.
+ * @param {IDBPObjectStore<unknown, [string], string, "readwrite">} store
+ * @param {SavedRun} run
  */
-function settled(request) {
-  return new Promise((resolve, reject) => {
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
-  });
-}
-
-/**
- * @param {IDBTransaction} transaction
- * @returns {Promise<void>}
- */
-function committed(transaction) {
-  return new Promise((resolve, reject) => {
-    transaction.oncomplete = () => resolve();
-    // A full disk shows only here.
-    transaction.onabort = () => reject(transaction.error ?? new Error("The browser gave up"));
-  });
+async function replace(store, run) {
+  await store.put(run);
+  const index = store.index("date");
+  const surplus = (await index.getAllKeys()).length - CAPACITY;
+  // Records are large, and mostly there is room.
+  if (surplus <= 0) return;
+  const others = (await index.getAll()).filter(({ id }) => id !== run.id);
+  const doneFirst = [...others.filter(({ state }) => state === "done"), ...others.filter(({ state }) => state !== "done")];
+  await Promise.all(doneFirst.slice(0, surplus).map(({ id }) => store.delete(id)));
 }

@@ -1,6 +1,6 @@
 /**
- * Links that carry a run: what was run, and what came out, so that whoever opens one can run it again and be told
- * whether the numbers matched.
+ * Links that carry a run: what was run, and what came out, so that whoever opens one can run it again and see
+ * whether the numbers match.
  *
  *
  * @typedef {{engine: string, checksum: string, numbers: number[]}} Expected what came out where the link was made
@@ -11,7 +11,9 @@
  *   largest: number,
  * }} Match
  */
+import TABLES from "../tables.json" with { type: "json" };
 import { isPageSet } from "./data-sets.js";
+import { cosineWith, memorized, trained } from "../reports/report.js";
 
 /**
  * @import { RunOptions } from "../engine/protocol.js"
@@ -34,19 +36,21 @@ export function headline({ experiment, findings }) {
       value: cosine.mean,
     }));
   }
-  /** @type {(Point & {architecture?: Record<string, unknown>})[]} */
   const points = experiment === "emergence" ? [...findings.overWidth, ...findings.overTime] : findings;
   /** @type {Map<string, Point[]>} */
   const groups = new Map();
-  for (const point of points) {
-    const width = point.architecture ? `, width ${point.architecture.width}, step ${point.step}` : "";
+  for (const point of /** @type {Point[]} */ (points)) {
+    const width = experiment === "emergence" ? `, width ${point.architecture.width}, step ${point.step}` : "";
     const name = `N = ${point.n}${width}`;
     groups.set(name, [...(groups.get(name) ?? []), point]);
   }
   return [...groups].flatMap(([name, group]) => [
-    { label: `${name}, GL score`, value: mean(group.map(({ closeness }) => closeness.gl.mean)) },
-    { label: `${name}, memorized`, value: mean(group.map(({ closeness }) => closeness.memorized.mean)) },
-    { label: `${name}, cosine with D_G’s samples`, value: mean(group.map(({ cosineGaussian }) => cosineGaussian.mean)) },
+    { label: `${name}, GL score`, value: mean(group.map((point) => trained(point).closeness.gl.mean)) },
+    { label: `${name}, copies`, value: mean(group.map((point) => memorized(point).mean)) },
+    {
+      label: `${name}, cosine with D_G’s samples`,
+      value: mean(group.map((point) => cosineWith(point, "gaussian")?.mean ?? NaN)),
+    },
   ]);
 }
 
@@ -115,8 +119,10 @@ export function fromLink(values) {
 }
 
 /** How `run` is written: experiment, preset, seed, and the data with its size, seed, count and held-out count. */
-export const RUN =
-  /^(transition|gaussian-bias|emergence|strong-generalization)_(quick|main|faithful)_(\d{1,16})_([a-z]+)_(\d{1,3})_(\d{1,16})_(\d{1,7})_(\d{1,7})$/;
+export const RUN = new RegExp(
+  `^(${TABLES.experiments.map(({ name }) => name).join("|")})_(quick|main|faithful)_` +
+    "(\\d{1,16})_([a-z]+)_(\\d{1,3})_(\\d{1,16})_(\\d{1,7})_(\\d{1,7})$",
+);
 /** How `run.expect` is written: engine, checksum, numbers. */
 export const EXPECT = /^(cpu|gpu)_[0-9a-f]{8}(_(NaN|-?[\d.]+(e-?\d+)?))*$/;
 

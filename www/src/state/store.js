@@ -1,4 +1,5 @@
-import { fromSearch, parameters, toSearch } from "./parameters.js";
+import { fromSearch, toSearch } from "./address.js";
+import { keys, parameters } from "./parameters.js";
 
 /** @import { Key, Values } from "./parameters.js" */
 
@@ -14,7 +15,7 @@ const URL_DELAY_MS = 250;
  * A choice makes a history entry, so that "back" undoes it; a slider only rewrites the current one.
  */
 export class Store {
-  /** @type {{keys: readonly Key[], listener: Listener}[]} */
+  /** @type {{watched: readonly Key[], listener: Listener}[]} */
   #listeners = [];
   /** @type {Values} */
   #values;
@@ -24,8 +25,9 @@ export class Store {
   /** What stood in the address when it was last read or written. */
   #search;
 
-  /** Whether the reader's own images are loaded, so that the way back can lead to them. */
-  own = false;
+  #own = false;
+  /** @type {(() => void)[]} */
+  #ownListeners = [];
 
   /** @param {Window} window */
   constructor(window) {
@@ -43,6 +45,22 @@ export class Store {
       this.#search = search;
       this.#apply(fromSearch(search, this.own).values);
     });
+  }
+
+  /** Whether the reader's own images are loaded, so that they can be chosen and the way back can lead to them. */
+  get own() {
+    return this.#own;
+  }
+
+  /** From now on there are images of the reader's own. */
+  addOwn() {
+    this.#own = true;
+    for (const listener of this.#ownListeners) listener();
+  }
+
+  /** @param {() => void} listener called when there are images of the reader's own */
+  onOwn(listener) {
+    this.#ownListeners.push(listener);
   }
 
   /** @returns {Readonly<Values>} */
@@ -71,12 +89,12 @@ export class Store {
   }
 
   /**
-   * Call `listener` whenever one of `keys` changes.
-   * @param {readonly Key[]} keys
+   * Call `listener` whenever one of `watched` changes.
+   * @param {readonly Key[]} watched
    * @param {Listener} listener
    */
-  subscribe(keys, listener) {
-    this.#listeners.push({ keys, listener });
+  subscribe(watched, listener) {
+    this.#listeners.push({ watched, listener });
   }
 
   /**
@@ -98,10 +116,10 @@ export class Store {
   /** @param {Values} next */
   #apply(next) {
     const before = this.#values;
-    const changed = /** @type {Key[]} */ (Object.keys(parameters)).filter((key) => next[key] !== before[key]);
+    const changed = keys.filter((key) => next[key] !== before[key]);
     this.#values = next;
-    for (const { keys, listener } of this.#listeners) {
-      if (keys.some((key) => changed.includes(key))) listener(next);
+    for (const { watched, listener } of this.#listeners) {
+      if (watched.some((key) => changed.includes(key))) listener(next);
     }
     return changed;
   }

@@ -1,6 +1,6 @@
 import { make } from "./dom.js";
 import { parameters } from "../state/parameters.js";
-import { nearestStop } from "./run-slider.js";
+import { nearestStop } from "../reports/nearest.js";
 
 /**
  * @import { NumberKey } from "../state/parameters.js"
@@ -23,7 +23,7 @@ const KEYS = new Map([
   ["ArrowUp", 1],
   ["PageUp", 1],
 ]);
-/** Ticks nearer than this share of the axis to the one before get no label. */
+/** Ticks nearer than this fraction of the axis to the one before get no label. */
 const LABEL_GAP = 0.08;
 
 /**

@@ -1,5 +1,5 @@
 import { toFailure } from "../engine/protocol.js";
-import { showFailure } from "../figures/figure.js";
+import { showFailure } from "./notice.js";
 
 /** How long a button says that it is done. */
 const DONE_MS = 2500;

@@ -1,9 +1,11 @@
 import { make } from "./dom.js";
 import { count, significant } from "./format.js";
-import { fromFraction, parameters, toFraction } from "../state/parameters.js";
+import { parameter } from "../state/parameters.js";
+import { fromFraction, toFraction } from "../state/slider-scale.js";
 
 /**
- * @import { Choice, Key, Range, Stops, Text } from "../state/parameters.js"
+ * @import { Choice, Range, Stops, Text } from "../state/parameter-kinds.js"
+ * @import { Key } from "../state/parameters.js"
  * @import { Store } from "../state/store.js"
  */
 
@@ -23,10 +25,10 @@ const newId = () => `control-${++made}`;
 export function mountControls(root, store) {
   for (const place of root.querySelectorAll("[data-control]")) {
     const key = /** @type {Key} */ (place.getAttribute("data-control"));
-    const parameter = parameters[key];
-    if (parameter.type === "choice") place.append(choice(key, parameter, store));
-    else if (parameter.type === "text") place.append(...textField(key, parameter, store));
-    else place.append(...slider(key, parameter, store));
+    const known = parameter(key);
+    if (known.type === "choice") place.append(choice(key, known, store));
+    else if (known.type === "text") place.append(...textField(key, known, store));
+    else place.append(...slider(key, known, store));
   }
   for (const button of root.querySelectorAll("[data-new-seed]")) {
     const key = /** @type {Key} */ (button.getAttribute("data-new-seed"));
@@ -34,7 +36,7 @@ export function mountControls(root, store) {
   }
   for (const button of root.querySelectorAll("[data-step]")) {
     const key = /** @type {Key} */ (button.getAttribute("data-step"));
-    const { min, max } = /** @type {Range} */ (parameters[key]);
+    const { min, max } = /** @type {Range} */ (parameter(key));
     button.addEventListener("click", () => {
       // Around the end of what there is, which the figure may know better.
       const end = Number(button.getAttribute("data-end")) || max;
@@ -58,7 +60,7 @@ export function setEnd(root, key, end) {
 /**
  * Radio buttons in a row.
  * @param {Key} key
- * @param {Choice} parameter
+ * @param {Choice<string | number>} parameter
  * @param {Store} store
  */
 function choice(key, parameter, store) {
@@ -67,6 +69,10 @@ function choice(key, parameter, store) {
     make("input", { type: "radio", name, value: String(value), onchange: () => store.set({ [key]: value }) }),
   );
   const labels = parameter.options.map(({ label }, i) => make("label", {}, inputs[i], make("span", {}, label)));
+  // The reader's own images can only be chosen once there are some.
+  const showOwn = () => labels.forEach((label, i) => (label.hidden = parameter.options[i].value === "own" && !store.own));
+  store.onOwn(showOwn);
+  showOwn();
   const show = () => {
     for (const input of inputs) input.checked = input.value === String(store.values[key]);
   };

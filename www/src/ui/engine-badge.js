@@ -1,6 +1,6 @@
 import { element } from "./dom.js";
-import { showFailure } from "../figures/figure.js";
 import { sentence, significant } from "./format.js";
+import { showFailure } from "./notice.js";
 
 /**
  * @import { EngineInfo, Failure } from "../engine/protocol.js"

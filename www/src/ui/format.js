@@ -19,10 +19,10 @@ export function significant(value, digits = 3) {
 /** A number with so many decimals. @param {number} value @param {number} [decimals] */
 export const fixed = (value, decimals = 2) => (Number.isFinite(value) ? value.toFixed(decimals) : "–");
 
-/** A share of one as percent, on one line; never rounds a rest away. @param {number} share */
-export function percent(share) {
-  if (!Number.isFinite(share)) return "–";
-  const value = 100 * share;
+/** A fraction as percent, on one line; never rounds a rest away. @param {number} fraction */
+export function percent(fraction) {
+  if (!Number.isFinite(fraction)) return "–";
+  const value = 100 * fraction;
   if (value > 0 && value < 0.1) return "< 0.1\u202f%";
   if (value > 99.9 && value < 100) return "> 99.9\u202f%";
   const decimals = value === 0 || value === 100 || (value >= 10 && value <= 99) ? 0 : 1;

@@ -1,4 +1,12 @@
-/** @import { Pictures } from "../engine/protocol.js" */
+import { toRgba } from "../engine/pictures.js";
+
+/**
+ * @import { Pictures } from "../engine/protocol.js"
+ * @import { DenoiserId } from "../reports/denoisers.js"
+ * @import { Point, Report } from "../reports/report.js"
+ */
+
+/** @typedef {Report["shape"]} ImageShape */
 
 /** Pixels between the images of a grid: more between larger ones, which are shown smaller. @param {number} width */
 const gapOf = (width) => Math.max(1, Math.round(width / 14));
@@ -67,4 +75,34 @@ function resize(canvas, width, height) {
 function imageData({ width, height, rgba }, index) {
   const length = 4 * width * height;
   return new ImageData(rgba.subarray(index * length, (index + 1) * length), width, height);
+}
+
+/**
+ * The images of a report, ready to be drawn.
+ * @param {ImageShape} shape
+ * @param {string} base64 bytes, image after image, rows × columns × channels
+ * @returns {Pictures}
+ */
+export function decodeImages({ width, height, channels }, base64) {
+  const bytes = atob(base64);
+  return { width, height, rgba: toRgba(bytes.length, channels, (i) => bytes.charCodeAt(i)) };
+}
+
+/** Samples in a row: as many as fit on a wide screen; the style sheet cuts the row in half on a narrow one. */
+export const COLUMNS = 12;
+
+/**
+ * Draw what a network and the denoisers beside it make of the same noise into the canvases that name them
+ * (`data-samples`: a denoiser, or "nearest" for the training images nearest to the network's samples). Each column is the same
+ * noise.
+ * @param {ParentNode} root
+ * @param {ImageShape} shape
+ * @param {Point} point
+ */
+export function drawSamples(root, shape, { denoisers }) {
+  for (const canvas of /** @type {NodeListOf<HTMLCanvasElement>} */ (root.querySelectorAll("canvas[data-samples]"))) {
+    const name = /** @type {DenoiserId | "nearest"} */ (canvas.dataset.samples);
+    const images = name === "nearest" ? denoisers.trained.nearest : denoisers[name]?.samples;
+    if (images) drawRow(canvas, decodeImages(shape, images), COLUMNS);
+  }
 }

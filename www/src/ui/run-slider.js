@@ -9,7 +9,7 @@ import { parameters } from "../state/parameters.js";
 
 /**
  * A slider over the values that the run on the screen has. The table of parameters cannot know them, so the parameter
- * holds the reader's wish, and the slider stands at the value nearest to it.
+ * holds what the reader asked for, and the slider stands at the value nearest to it.
  * @param {HTMLElement} place
  * @param {Store} store
  * @param {NumberKey} key
@@ -54,14 +54,3 @@ export function runSlider(place, store, key) {
 
 /** @param {number} value */
 const format = (value) => (Number.isInteger(value) ? count(value) : significant(value));
-
-/**
- * The one of `stops` nearest to `wish`, as ratios count.
- * @param {readonly number[]} stops
- * @param {number} wish
- */
-export function nearestStop(stops, wish) {
-  /** @param {number} stop */
-  const distance = (stop) => Math.abs(Math.log(stop / wish));
-  return stops.reduce((best, stop) => (distance(stop) < distance(best) ? stop : best), stops[0]);
-}

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { same } from "../src/runs/run-panel.js";
-import { statusLine } from "../src/runs/run-parts.js";
+import { same, statusLine } from "../src/runs/run-view.js";
 
 /** @import { Run } from "../src/runs/run.js" */
 
@@ -37,7 +36,7 @@ test("a failed run says what can be done", () => {
   assert.equal(statusLine(run({ state: "failed", failure }), false), "Stopped at step 420: Too wide. Choose fewer units.");
 });
 
-test("a kept run is the wished one if all of its options are", () => {
+test("a saved run is the wanted one if all of its options are", () => {
   const options = { preset: "quick", data: { set: "faces", size: 12 }, config: { sizes: [16, 32], train: { steps: 9 } } };
   assert.ok(same(options, { config: { train: { steps: 9 }, sizes: [16, 32] }, data: { size: 12, set: "faces" }, preset: "quick" }));
   assert.ok(same({ preset: "quick", config: undefined }, { preset: "quick" }));
