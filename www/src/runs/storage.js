@@ -118,7 +118,7 @@ export class RunStorage {
 
 /**
  * Put a run into the store, and take out those for which there is no room.
- * @param {IDBPObjectStore<unknown, [string], string, "readwrite">} store
+ * @param {IDBPObjectStore<any, ["runs"], "runs", "readwrite">} store
  * @param {SavedRun} run
  */
 async function replace(store, run) {
