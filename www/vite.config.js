@@ -1,24 +1,13 @@
-import { readFileSync } from "node:fs";
 import { defineConfig } from "vite";
-
-/** A formula, and what follows it without a space that a line may end at. */
-const FORMULA = /<math\b(?:(?!<\/math)[\s\S])*<\/math\s*>(?:&nbsp;|[^\s<&])+/g;
+import { expandSections } from "./build/sections.js";
 
 /**
- * Puts `sections/x.html` where index.html says `<!-- include sections/x.html -->`, so that each part of the article is
- * a file of its own and the reader still gets one page. Keeps formulas together with what follows: browsers break lines
- * behind any of them, even before a comma.
+ * Puts the article together, see `build/sections.js`.
  * @returns {import("vite").Plugin}
  */
 const include = () => ({
   name: "include",
-  transformIndexHtml: {
-    order: "pre",
-    handler: (html) =>
-      html
-        .replace(/<!-- include (\S+) -->/g, (_, file) => readFileSync(new URL(file, import.meta.url), "utf8"))
-        .replace(FORMULA, '<span class="unbroken">$&</span>'),
-  },
+  transformIndexHtml: { order: "pre", handler: expandSections },
 });
 
 /**

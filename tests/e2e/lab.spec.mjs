@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { readZip } from "../../www/src/zip.js";
+import { readZip } from "../../www/src/export/zip.js";
 import { siteTest, siteUrl } from "./harness.mjs";
-import { TOLERANCE } from "../../www/src/permalink.js";
+import { TOLERANCE } from "../../www/src/state/permalink.js";
 import { choose, drop, idx, live, npy, open, openTable, ready, until, untilForgotten } from "./page.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */

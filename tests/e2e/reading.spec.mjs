@@ -293,7 +293,7 @@ siteTest("the security policy is strict", { webgpu: [false] }, async (page) => {
       "default-src 'none'",
       "font-src 'self'",
       "form-action 'none'",
-      "img-src 'self'",
+      "img-src 'self' blob:",
       "script-src 'self' 'wasm-unsafe-eval'",
       "style-src 'self'",
       "worker-src 'self'",

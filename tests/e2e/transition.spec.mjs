@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
-import { readZip } from "../../www/src/zip.js";
+import { readZip } from "../../www/src/export/zip.js";
 import { siteTest, siteUrl } from "./harness.mjs";
 import { choose, live, number, openTable, ready, untilKept } from "./page.mjs";
 

@@ -1,5 +1,5 @@
-import { mountControls } from "./controls.js";
-import { byId } from "./dom.js";
+import { mountControls } from "./ui/controls.js";
+import { byId } from "./ui/dom.js";
 import { agreementFigure, agreementSource } from "./figures/agreement.js";
 import { alignmentFigure } from "./figures/alignment.js";
 import { denoiseFigure } from "./figures/denoise.js";
@@ -13,30 +13,35 @@ import { biasSource, scoreDifferenceFigure } from "./figures/score-difference.js
 import { trajectoryFigure } from "./figures/trajectory.js";
 import { transitionFigure } from "./figures/transition.js";
 import { wienerFigure } from "./figures/wiener.js";
-import { mountTerms } from "./terms.js";
+import { mountTerms } from "./ui/terms.js";
 import { labFigure } from "./figures/lab.js";
-import { mountFigureTools } from "./figure-tools.js";
-import { linkedRun } from "./linked-run.js";
-import { limitsSection } from "./limits.js";
-import { notesSection } from "./notes.js";
-import { trainingSet } from "./training-set.js";
+import { mountFigureTools } from "./export/figure-tools.js";
+import { linkedRun } from "./runs/linked-run.js";
+import { limitsSection } from "./figures/limits.js";
+import { notesSection } from "./figures/notes.js";
+import { trainingSet } from "./figures/training-set.js";
+
+/**
+ * @import { Page } from "./figures/figure.js"
+ * @import { ReportSource } from "./reports/source.js"
+ */
 
 /**
  * Bring the controls and figures of index.html to life.
- * @param {import("./figure.js").Page} page
+ * @param {Page} page
  */
 export function mountArticle(page) {
   const bias = biasSource(page.store);
   const emergence = emergenceSource(page.store);
   const agreement = agreementSource(page.store);
-  /** Where reports are shown that have a figure of their own. @type {Map<string, {source: import("./reports.js").ReportSource<any>, figure: HTMLElement}>} */
+  /** Where reports are shown that have a figure of their own. @type {Map<string, {source: ReportSource<any>, figure: HTMLElement}>} */
   const places = new Map([
     ["gaussian-bias", { source: bias, figure: byId("score-difference") }],
     ["emergence", { source: emergence, figure: byId("emergence") }],
     ["strong-generalization", { source: agreement, figure: byId("agreement") }],
   ]);
 
-  // Until now nothing would have answered them.
+  // Until now nothing would have handled them.
   for (const button of document.querySelectorAll("main button")) button.removeAttribute("disabled");
   mountControls(document, page.store);
   mountTerms(document);
@@ -45,9 +50,9 @@ export function mountArticle(page) {
   errorsFigure(byId("errors"), page);
   const lab = labFigure(byId("lab"), page, {
     own: () => training.own,
-    show(report) {
+    show(report, origin) {
       const place = places.get(report.experiment);
-      place?.source.show(report);
+      place?.source.show(report, origin);
       return place?.figure;
     },
   });

@@ -1,4 +1,5 @@
 import "../styles/page.css";
+import "../styles/denoisers.css";
 import "../styles/figures.css";
 import "../styles/hero.css";
 import "../styles/linearity.css";
@@ -8,16 +9,19 @@ import "../styles/bias.css";
 import "../styles/emergence.css";
 import "../styles/lab.css";
 import "../styles/tools.css";
-import { byId, part } from "./dom.js";
-import { mountEmbed } from "./embed.js";
-import { engineBadge } from "./engine-badge.js";
+import { byId, part } from "./ui/dom.js";
+import { mountEmbed } from "./state/embed.js";
+import { engineBadge } from "./ui/engine-badge.js";
 import { EngineClient } from "./engine/client.js";
-import { Runner } from "./engine/runner.js";
-import { sentence } from "./format.js";
-import { LiveText } from "./live.js";
-import { showNotice } from "./notice.js";
-import { RunStorage } from "./storage.js";
-import { Store } from "./store.js";
+import { Runner } from "./runs/runner.js";
+import { sentence } from "./ui/format.js";
+import { LiveText } from "./ui/live.js";
+import { showNotice } from "./ui/notice.js";
+import { FigureContents } from "./export/contents.js";
+import { RunStorage } from "./runs/storage.js";
+import { Store } from "./state/store.js";
+
+/** @import { TrainingCalls } from "./engine/protocol.js" */
 
 const store = new Store(window);
 const live = new LiveText(document);
@@ -26,7 +30,7 @@ const engine = new EngineClient(
   document.baseURI,
 );
 const startTraining = () => new Worker(new URL("./engine/training-worker.js", import.meta.url), { type: "module" });
-/** @type {EngineClient<import("./engine/protocol.js").TrainingCalls>} */
+/** @type {EngineClient<TrainingCalls>} */
 const trainer = new EngineClient(startTraining, document.baseURI);
 const runner = new Runner({
   startWorker: startTraining,
@@ -45,7 +49,7 @@ engine.onevent = (event) => {
   const { kind, problem } = event.engine;
   badge.show(event.engine);
   if (problem?.kind === "DeviceLost") {
-    showNotice(notice, [`${sentence(problem.message)} The page goes on with a new ${kind.toUpperCase()} engine.`]);
+    showNotice(notice, [`${sentence(problem.message)} The page continues on a new ${kind.toUpperCase()} engine.`]);
   }
 };
 // The first screen is drawn from a recorded run, so the engine and its download wait for the first figure that needs
@@ -58,7 +62,7 @@ const problems = [...store.problems, mountEmbed(store, part(document, "home", HT
 if (problems.length > 0) showNotice(notice, problems);
 
 const { mountArticle } = await import("./article.js");
-mountArticle({ store, engine, trainer, runner, live, figures: new Set() });
+mountArticle({ store, engine, trainer, runner, live, contents: new FigureContents(), figures: new Set() });
 
 // The browser went where the link leads before the controls were there, and they take room. On a reload and on the way
 // back it stands where the reader was.

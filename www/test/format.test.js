@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { count, duration, milliseconds, percent, sentence, significant } from "../src/format.js";
+import { count, duration, milliseconds, percent, sentence, significant } from "../src/ui/format.js";
 
 /** Percent signs stand behind a narrow space that does not break. @param {number} share */
 const plain = (share) => percent(share).replace("\u202f", " ");

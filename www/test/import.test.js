@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+/** @import { Entry } from "../src/engine/import.js" */
+
 // The module is one of workers, which have this name for themselves.
 Object.assign(globalThis, { self: globalThis });
 const { importer } = await import("../src/engine/import.js");
-
-/** @typedef {import("../src/engine/import.js").Entry} Entry */
 
 /** Reads files with a library that says what it was given. @param {Entry[]} [pictures] of every archive */
 function reader(pictures = []) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { labelPlace, labelPlaces } from "../src/labels.js";
+import { labelPlace, labelPlaces } from "../src/ui/labels.js";
 
 test("labels that would touch make room for each other, and keep their order", () => {
   const places = labelPlaces([0.5, 0.51, 0.1], [0, 1], 130);

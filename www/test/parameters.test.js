@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defaults, fromFraction, fromSearch, parameters, toFraction, toSearch } from "../src/parameters.js";
+import { fromSearch, toSearch } from "../src/state/address.js";
+import { defaults, keys, parameters } from "../src/state/parameters.js";
+import { fromFraction, toFraction } from "../src/state/slider-scale.js";
 
-/** @typedef {import("../src/parameters.js").Key} Key */
-/** @typedef {import("../src/parameters.js").Range} Range */
-
-const keys = /** @type {Key[]} */ (Object.keys(parameters));
+/** @import { Range } from "../src/state/parameter-kinds.js" */
 
 test("every default is a value that its own parameter allows", () => {
   for (const key of keys) {

@@ -1,8 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defaults, fromSearch, toSearch } from "../src/parameters.js";
-import { parseReport } from "../src/report.js";
-import { compare, fromLink, headline, isRepeatable, toLink } from "../src/permalink.js";
+import { fromSearch, toSearch } from "../src/state/address.js";
+import { defaults } from "../src/state/parameters.js";
+import { parseReport } from "../src/reports/report.js";
+import { compare, fromLink, headline, isRepeatable, toLink } from "../src/state/permalink.js";
+
+/**
+ * @import { RunOptions } from "../src/engine/protocol.js"
+ * @import { Report } from "../src/reports/report.js"
+ * @import { Expected } from "../src/state/permalink.js"
+ */
 
 /** @param {number} mean */
 const estimate = (mean) => ({ mean, standardError: 0, count: 64 });
@@ -11,22 +18,27 @@ const estimate = (mean) => ({ mean, standardError: 0, count: 64 });
  * As much of a report as a link looks at.
  * @param {[n: number, seed: number, gl: number][]} points
  * @param {"cpu" | "gpu"} [engine]
- * @returns {import("../src/report.js").Report}
+ * @returns {Report}
  */
 const report = (points, engine = "cpu") =>
   /** @type {any} */ ({
+    format: 2,
     experiment: "transition",
     final: true,
     engine,
     findings: points.map(([n, seed, gl]) => ({
       n,
       seed,
-      closeness: { gl: estimate(gl), glSquared: estimate(0), memorized: estimate(1 - gl) },
-      cosineGaussian: estimate(gl / 2),
+      denoisers: {
+        trained: {
+          closeness: { gl: estimate(gl), glSquared: estimate(0), memorized: estimate(1 - gl) },
+          against: { gaussian: { cosine: estimate(gl / 2) } },
+        },
+      },
     })),
   });
 
-/** @type {import("../src/permalink.js").RunOptions} */
+/** @type {RunOptions} */
 const options = {
   experiment: "transition",
   preset: "quick",
@@ -70,7 +82,7 @@ test("headline numbers are averaged over seeds", () => {
 
 test("the same bits, about the same numbers, other numbers", () => {
   const made = report([[16, 7, 0.4], [64, 7, 0.7]]);
-  const expected = /** @type {import("../src/permalink.js").Expected} */ (fromLink(toLink(options, made))?.expected);
+  const expected = /** @type {Expected} */ (fromLink(toLink(options, made))?.expected);
   assert.equal(compare(expected, made).verdict, "identical");
   assert.equal(compare(expected, report([[16, 7, 0.4], [64, 7, 0.7]], "gpu")).verdict, "agrees");
   const near = compare(expected, report([[16, 7, 0.42], [64, 7, 0.7]]));
@@ -86,18 +98,18 @@ test("what is not a number goes through a link, and matches nothing", () => {
   const link = toLink(options, broken);
   const { values, problems } = fromSearch(toSearch({ ...defaults(), ...link }));
   assert.deepEqual(problems, []);
-  const expected = /** @type {import("../src/permalink.js").Expected} */ (fromLink(values)?.expected);
+  const expected = /** @type {Expected} */ (fromLink(values)?.expected);
   assert.deepEqual(expected.numbers, [NaN, NaN, NaN]);
   for (const found of [broken, { ...broken, engine: /** @type {const} */ ("gpu") }, sound]) {
     assert.equal(compare(expected, found).verdict, "differs");
   }
-  const other = /** @type {import("../src/permalink.js").Expected} */ (fromLink(toLink(options, sound))?.expected);
+  const other = /** @type {Expected} */ (fromLink(toLink(options, sound))?.expected);
   assert.equal(compare(other, broken).verdict, "differs");
 });
 
 test("the reader's own images cannot be repeated elsewhere, whatever they are called", () => {
   const data = { set: "faces", size: 12, seed: 1, count: 100, heldOut: 10 };
-  const options = /** @type {import("../src/permalink.js").RunOptions} */ ({ experiment: "transition", preset: "quick", seed: 1, data });
+  const options = /** @type {RunOptions} */ ({ experiment: "transition", preset: "quick", seed: 1, data });
   assert.ok(isRepeatable(options));
   assert.ok(!isRepeatable({ ...options, own: true }));
   assert.ok(!isRepeatable({ ...options, data: { ...data, set: "constructor" } }));

@@ -3,7 +3,10 @@ import { mock, test } from "node:test";
 import { EngineClient } from "../src/engine/client.js";
 import { toFailure, transferables } from "../src/engine/protocol.js";
 
-/** @typedef {import("../src/engine/client.js").WorkerLike} WorkerLike */
+/**
+ * @import { WorkerLike } from "../src/engine/client.js"
+ * @import { OpenCall } from "../src/engine/protocol.js"
+ */
 
 /** A worker that only listens; `reply` speaks in its name. */
 function fakeWorker() {
@@ -26,7 +29,7 @@ function connected() {
   return { client, workers };
 }
 
-/** @type {import("../src/engine/protocol.js").OpenCall} */
+/** @type {OpenCall} */
 const CPU = { engine: "cpu" };
 
 test("the first call starts the worker and tells it where the page is", () => {

@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
-import { mergeReports } from "../src/engine/run.js";
-import { Runner } from "../src/engine/runner.js";
-import { openPromise } from "../src/engine/timing.js";
+import { mergeReports } from "../src/runs/merge.js";
+import { Runner } from "../src/runs/runner.js";
+import { openPromise } from "../src/runs/timing.js";
 
-/** @typedef {import("../src/engine/run.js").Run} Run */
-/** @typedef {import("../src/storage.js").KeptRun} KeptRun */
+/**
+ * @import { RunOptions } from "../src/engine/protocol.js"
+ * @import { Run } from "../src/runs/run.js"
+ * @import { SavedRun } from "../src/runs/storage.js"
+ * @import { EngineChoice } from "../src/state/parameters.js"
+ */
 
-const SHARE_STEPS = 30;
+const SHARD_STEPS = 30;
 /** What a slice takes in truth, so that a run lasts long enough to be watched. */
 const SLICE_MS = 20;
 
@@ -18,7 +22,7 @@ beforeEach(() => {
   mock.method(performance, "now", () => now);
 });
 
-/** @type {import("../src/engine/protocol.js").RunOptions} */
+/** @type {RunOptions} */
 const OPTIONS = {
   experiment: "transition",
   preset: "quick",
@@ -27,14 +31,14 @@ const OPTIONS = {
 };
 
 /**
- * A world in which a run trains two members, one to a share on the CPU; a snapshot is the steps that were done.
- * @param {Partial<{choice: import("../src/engine/protocol.js").EngineChoice, cores: number, locks: any, rates: {cpu?: number, gpu?: number}, delay: (worker: number) => number, fail: (worker: number, call: string, engine: string) => any}>} [options]
+ * A world in which a run trains two members, one per shard on the CPU; a snapshot is the steps that were done.
+ * @param {Partial<{choice: EngineChoice, cores: number, locks: any, rates: {cpu?: number, gpu?: number}, delay: (worker: number) => number, fail: (worker: number, call: string, engine: string) => any}>} [options]
  */
 function world({ choice = "cpu", cores = 4, locks, rates = {}, delay = () => SLICE_MS, fail = () => undefined } = {}) {
   /** @type {any[]} */
   const workers = [];
-  /** @type {Map<string, KeptRun>} */
-  const kept = new Map();
+  /** @type {Map<string, SavedRun>} */
+  const saved = new Map();
   const startWorker = () => {
     const index = workers.length;
     let engine = "";
@@ -54,26 +58,27 @@ function world({ choice = "cpu", cores = 4, locks, rates = {}, delay = () => SLI
     /** @type {Record<string, (payload: any) => any>} */
     const handlers = {
       plan: ({ workers }) => ({
-        config: '{"sizes":[8,16]}',
-        shares: workers > 1 ? ['{"sizes":[8]}', '{"sizes":[16]}'] : ['{"sizes":[8,16]}'],
+        config: { sizes: [8, 16] },
+        shards: workers > 1 ? [{ sizes: [8] }, { sizes: [16] }] : [{ sizes: [8, 16] }],
+        data: OPTIONS.data,
       }),
       async start(payload) {
         engine = payload.engine;
         runs = [];
-        for (const { config, snapshot } of payload.shares) {
-          runs.push({ members: JSON.parse(config).sizes, steps: snapshot ? Number(await snapshot.text()) : 0 });
+        for (const { config, snapshot } of payload.shards) {
+          runs.push({ members: config.sizes, steps: snapshot ? Number(await snapshot.text()) : 0 });
         }
         return null;
       },
       advance({ milliseconds }) {
         now += milliseconds;
         return runs.map((run) => {
-          run.steps = Math.min(SHARE_STEPS, run.steps + 1);
+          run.steps = Math.min(SHARD_STEPS, run.steps + 1);
           const members = run.members.map(() => ({ loss: 1, gradientNorm: 1, status: { name: "learning" } }));
-          return { step: run.steps, total: SHARE_STEPS, secondsLeft: SHARE_STEPS - run.steps, training: { members } };
+          return { step: run.steps, total: SHARD_STEPS, secondsLeft: SHARD_STEPS - run.steps, training: { members } };
         });
       },
-      glance: () => reports(false),
+      preview: () => reports(false),
       report: () => reports(true),
       snapshot: () => runs.map(({ steps }) => new Blob([String(steps)])),
       weights: () => runs.map(({ members }) => [new Blob([members.join()])]),
@@ -98,12 +103,12 @@ function world({ choice = "cpu", cores = 4, locks, rates = {}, delay = () => SLI
     return worker;
   };
   const storage = {
-    put: mock.fn(async (/** @type {KeptRun} */ run) => void kept.set(run.id, structuredClone(run))),
-    get: async (/** @type {string} */ id) => kept.get(id),
-    list: async () => [...kept.values()],
-    delete: async (/** @type {string} */ id) => void kept.delete(id),
+    put: mock.fn(async (/** @type {SavedRun} */ run) => void saved.set(run.id, structuredClone(run))),
+    get: async (/** @type {string} */ id) => saved.get(id),
+    list: async () => [...saved.values()],
+    delete: async (/** @type {string} */ id) => void saved.delete(id),
   };
-  const surroundings = {
+  const deps = {
     startWorker,
     base: "https://example.test/",
     cores,
@@ -112,7 +117,7 @@ function world({ choice = "cpu", cores = 4, locks, rates = {}, delay = () => SLI
     choice: () => choice,
     measure: async () => rates,
   };
-  return { workers, kept, storage, surroundings, runner: new Runner(surroundings) };
+  return { workers, saved, storage, deps, runner: new Runner(deps) };
 }
 
 /**
@@ -144,18 +149,18 @@ async function eventually(holds) {
 }
 
 /**
- * Until what was under way in a paused run is done, kept and told.
- * @param {Pick<ReturnType<typeof world>, "workers" | "kept">} world
+ * Until what was under way in a paused run is done, saved and told.
+ * @param {Pick<ReturnType<typeof world>, "workers" | "saved">} world
  * @param {Run} run
  */
-const atRest = ({ workers, kept }, run) =>
+const atRest = ({ workers, saved }, run) =>
   eventually(
     () =>
       workers.every(({ calls }) => calls.at(-1) === "snapshot") &&
-      kept.get(run.id)?.progress.step === run.progress.step,
+      saved.get(run.id)?.progress.step === run.progress.step,
   );
 
-test("on the CPU each share has a worker, and their reports become one", async () => {
+test("on the CPU each shard has a worker, and their reports become one", async () => {
   const { runner, workers } = world();
   const run = runner.start(OPTIONS);
   assert.equal(run.state, "preparing");
@@ -164,14 +169,14 @@ test("on the CPU each share has a worker, and their reports become one", async (
   assert.equal(workers.length, 2);
   assert.ok(workers.every(({ terminated }) => terminated));
   assert.deepEqual(run.report?.findings, [
-    { n: 8, step: SHARE_STEPS, final: true },
-    { n: 16, step: SHARE_STEPS, final: true },
+    { n: 8, step: SHARD_STEPS, final: true },
+    { n: 16, step: SHARD_STEPS, final: true },
   ]);
   assert.equal(run.report?.final, true);
   assert.deepEqual(run.report?.config, { sizes: [8, 16] });
   assert.ok((run.report?.seconds ?? 0) > 1);
   const { step, total, members } = run.progress;
-  assert.deepEqual({ step, total, members: members.length }, { step: SHARE_STEPS, total: SHARE_STEPS, members: 2 });
+  assert.deepEqual({ step, total, members: members.length }, { step: SHARD_STEPS, total: SHARD_STEPS, members: 2 });
   assert.deepEqual(
     (await run.weights()).map((bytes) => new TextDecoder().decode(bytes)),
     ["8", "16"],
@@ -199,16 +204,16 @@ test("“auto” compares the GPU with all the cores that the CPU engine would u
   }
 });
 
-test("glances come at display rate and take no more than a twentieth of the time", async () => {
-  const { runner, workers } = world({ choice: "gpu", fail: (_, call) => void (call === "glance" && (now += 300)) });
+test("previews come at display rate and take no more than a twentieth of the time", async () => {
+  const { runner, workers } = world({ choice: "gpu", fail: (_, call) => void (call === "preview" && (now += 300)) });
   const run = runner.start(OPTIONS);
   /** @type {Set<any>} */
   const seen = new Set();
   run.addEventListener("change", () => run.report && seen.add(run.report));
   await done(run);
-  const glances = workers[0].calls.filter((/** @type {string} */ call) => call === "glance").length;
+  const previews = workers[0].calls.filter((/** @type {string} */ call) => call === "preview").length;
   const trained = 400 * slices(workers[0]);
-  assert.ok(glances >= 2 && 300 * glances <= 0.06 * (trained + 300 * glances), `${glances} glances in ${trained} ms`);
+  assert.ok(previews >= 2 && 300 * previews <= 0.06 * (trained + 300 * previews), `${previews} previews in ${trained} ms`);
   assert.ok(seen.size >= 2);
 });
 
@@ -225,7 +230,7 @@ test("paused means that nothing is asked; one step means one call, and a look at
   assert.equal(calls.length, before);
   run.step();
   await eventually(() => calls.length >= before + 3);
-  assert.deepEqual(calls.slice(before), ["advance", "glance", "snapshot"]);
+  assert.deepEqual(calls.slice(before), ["advance", "preview", "snapshot"]);
   assert.equal(run.state, "paused");
   run.resume();
   assert.equal(run.state, "running");
@@ -249,15 +254,15 @@ test("at a tenth of the speed it rests for nine tenths of the time, and full spe
   assert.equal(run.state, "done");
 });
 
-test("a run that is paused while it rests is kept as it stands", async () => {
-  const { runner, workers, kept } = world({ choice: "gpu" });
+test("a run that is paused while it rests is saved as it stands", async () => {
+  const { runner, workers, saved } = world({ choice: "gpu" });
   const run = runner.start(OPTIONS);
   run.speed = 0.1;
   // The rest after the first slice is 3.6 s here.
   await eventually(() => slices(workers[0]) === 1);
   await tick();
   run.pause();
-  await eventually(() => kept.get(run.id)?.progress.step === 1);
+  await eventually(() => saved.get(run.id)?.progress.step === 1);
   run.cancel();
 });
 
@@ -274,7 +279,7 @@ test("a run can be paused before it is ready, and starts when the reader says so
 });
 
 test("cancelled is cancelled at once, even if the worker never answers", async () => {
-  const { runner, workers, kept } = world();
+  const { runner, workers, saved } = world();
   const run = runner.start(OPTIONS);
   await until(run, ({ state }) => state === "running");
   let told = "";
@@ -283,11 +288,11 @@ test("cancelled is cancelled at once, even if the worker never answers", async (
   assert.equal(told, "cancelled");
   assert.ok(workers.every(({ terminated }) => terminated));
   await tick();
-  assert.equal(kept.size, 0);
+  assert.equal(saved.size, 0);
   assert.equal(run.failure, undefined);
 });
 
-test("a crashed worker is replaced and goes on from the last snapshot; the others do not notice", async () => {
+test("a crashed worker is replaced and continues from the last snapshot; the others do not notice", async () => {
   let crashes = 0;
   const { runner, workers } = world({
     fail: (worker, call) => (worker === 1 && call === "report" && crashes++ === 0 ? "crash" : undefined),
@@ -295,33 +300,33 @@ test("a crashed worker is replaced and goes on from the last snapshot; the other
   const run = runner.start(OPTIONS);
   await done(run);
   assert.equal(run.state, "done");
-  assert.match(run.notice ?? "", /out of memory.* goes on from its last checkpoint, in a new worker/);
+  assert.match(run.notice ?? "", /out of memory.* continues from its last snapshot, in a new worker/);
   assert.equal(workers.length, 3);
-  assert.equal(slices(workers[0]), SHARE_STEPS);
+  assert.equal(slices(workers[0]), SHARD_STEPS);
   // The snapshot was at most five seconds of training old.
   assert.ok(slices(workers[2]) <= 26, `${slices(workers[2])} slices again`);
   assert.equal(run.report?.findings.length, 2);
 });
 
-test("a worker that dies while its run is paused is replaced when it goes on, from the snapshot of the pause", async () => {
-  const { runner, workers, kept } = world();
+test("a worker that dies while its run is paused is replaced when it resumes, from the snapshot of the pause", async () => {
+  const { runner, workers, saved } = world();
   const run = runner.start(OPTIONS);
   await until(run, ({ progress }) => progress.step > 4);
   run.pause();
-  await atRest({ workers, kept }, run);
-  const [before] = kept.get(run.id)?.shares ?? [];
+  await atRest({ workers, saved }, run);
+  const [before] = saved.get(run.id)?.shards ?? [];
   workers[0].onerror({ message: "out of memory" });
   await assert.rejects(run.weights(), { kind: "WorkerCrashed" });
   assert.equal(run.state, "paused");
   run.resume();
   await done(run);
   assert.equal(run.state, "done");
-  assert.match(run.notice ?? "", /goes on from its last checkpoint, in a new worker/);
+  assert.match(run.notice ?? "", /continues from its last snapshot, in a new worker/);
   assert.deepEqual(run.report?.findings.map((/** @type {any} */ { n, step }) => [n, step]), [
-    [8, SHARE_STEPS],
-    [16, SHARE_STEPS],
+    [8, SHARD_STEPS],
+    [16, SHARD_STEPS],
   ]);
-  assert.equal(slices(workers.at(-1)), SHARE_STEPS - Number(await before.snapshot?.text()));
+  assert.equal(slices(workers.at(-1)), SHARD_STEPS - Number(await before.snapshot?.text()));
 });
 
 const LOST = { kind: "DeviceLost", message: "The GPU device was lost", hint: "" };
@@ -350,8 +355,8 @@ test("a lost device is made anew; at the second loss the CPU takes over", async 
   await done(run);
   assert.equal(run.state, "done");
   assert.equal(run.engine, "cpu");
-  assert.match(notices[0], /was lost\. The run goes on from its last checkpoint, on a new device/);
-  assert.match(notices[1], /was lost\. The run goes on from its last checkpoint, on the CPU engine/);
+  assert.match(notices[0], /was lost\. The run continues from its last snapshot, on a new device/);
+  assert.match(notices[1], /was lost\. The run continues from its last snapshot, on the CPU engine/);
   assert.equal(workers.length, 3);
   assert.equal(run.report?.findings.length, 2);
 });
@@ -397,8 +402,8 @@ test("a change of engine keeps what was trained", async () => {
     assert.equal(run.state, "done");
     assert.equal(run.engine, to);
     assert.equal(workers.length, before + 1);
-    // The steps are the mean of the shares; one of them may lag behind.
-    assert.ok(slices(workers[before]) <= SHARE_STEPS - step + 3, `${slices(workers[before])} slices after ${step}`);
+    // The steps are the mean of the shards; one of them may lag behind.
+    assert.ok(slices(workers[before]) <= SHARD_STEPS - step + 3, `${slices(workers[before])} slices after ${step}`);
     assert.equal(run.report?.findings.length, 2);
   }
 });
@@ -420,10 +425,10 @@ test("an engine that does not start loses nothing for one who goes back from it 
   assert.equal(run.state, "done");
   assert.equal(run.engine, "cpu");
   assert.equal(workers.length, 5);
-  for (const worker of workers.slice(3)) assert.ok(slices(worker) <= SHARE_STEPS - step + 3, `${slices(worker)} slices after ${step}`);
+  for (const worker of workers.slice(3)) assert.ok(slices(worker) <= SHARD_STEPS - step + 3, `${slices(worker)} slices after ${step}`);
 });
 
-test("a run whose last share fails does not look done meanwhile", async () => {
+test("a run whose last shard fails does not look done meanwhile", async () => {
   let crashed = false;
   const { runner, workers } = world({
     delay: (worker) => (worker === 1 ? 2 * SLICE_MS : SLICE_MS),
@@ -439,29 +444,29 @@ test("a run whose last share fails does not look done meanwhile", async () => {
   run.addEventListener("change", () => crashed && run.state === "preparing" && steps.push(run.progress.step));
   await done(run);
   assert.ok(steps.length > 0);
-  assert.ok(steps.every((step) => step < SHARE_STEPS), `${steps}`);
+  assert.ok(steps.every((step) => step < SHARD_STEPS), `${steps}`);
 });
 
-test("a kept run says where its snapshots are, however far it has gone on since", async () => {
+test("a saved run says where its snapshots are, however far it has trained since", async () => {
   const { runner, storage } = world({ delay: (worker) => (worker === 0 ? SLICE_MS : 3 * SLICE_MS) });
   await done(runner.start(OPTIONS));
   const records = storage.put.mock.calls.map(({ arguments: [record] }) => record);
   const running = records.filter(({ state }) => state === "running");
   assert.ok(running.length > 1);
-  for (const { progress, shares } of running) {
+  for (const { progress, shards } of running) {
     const steps = await Promise.all(
-      shares.map(async ({ snapshot, report }) => (report ? SHARE_STEPS : Number((await snapshot?.text()) ?? 0))),
+      shards.map(async ({ snapshot, report }) => (report ? SHARD_STEPS : Number((await snapshot?.text()) ?? 0))),
     );
     assert.equal(progress.step, Math.round((steps[0] + steps[1]) / 2));
   }
 });
 
-test("a kept run knows where it is while a crashed worker is replaced", async () => {
+test("a saved run knows where it is while a crashed worker is replaced", async () => {
   let crashed = false;
   const { runner, storage } = world({
     delay: (worker) => (worker === 1 ? 2 * SLICE_MS : SLICE_MS),
     fail(worker, call) {
-      // After its first snapshots are kept.
+      // After its first snapshots are saved.
       if (worker !== 0 || call !== "advance" || crashed || storage.put.mock.callCount() < 3) return undefined;
       crashed = true;
       return "crash";
@@ -470,78 +475,78 @@ test("a kept run knows where it is while a crashed worker is replaced", async ()
   await done(runner.start(OPTIONS));
   assert.ok(crashed);
   const records = storage.put.mock.calls.map(({ arguments: [record] }) => record);
-  const half = records.filter(({ shares }) => shares.some(({ kept }) => kept) && shares.some(({ report }) => !report));
+  const half = records.filter(({ shards }) => shards.some(({ savedProgress }) => savedProgress) && shards.some(({ report }) => !report));
   assert.ok(half.length > 1);
   for (const { progress } of half) {
-    assert.equal(progress.total, SHARE_STEPS);
-    assert.ok(progress.step > 0 && progress.step < SHARE_STEPS, `${progress.step}`);
+    assert.equal(progress.total, SHARD_STEPS);
+    assert.ok(progress.step > 0 && progress.step < SHARD_STEPS, `${progress.step}`);
   }
 });
 
-test("a run that was interrupted is listed, and goes on where it stopped", async () => {
+test("a run that was interrupted is listed, and resumes where it stopped", async () => {
   const first = world();
   const run = first.runner.start(OPTIONS);
   await until(run, ({ progress }) => progress.step > 9);
   run.pause();
   await atRest(first, run);
   const { step } = run.progress;
-  assert.ok(step < SHARE_STEPS);
+  assert.ok(step < SHARD_STEPS);
 
-  // The page is loaded again: only what is kept is left.
+  // The page is loaded again: only what is saved is left.
   const second = world();
-  for (const [id, record] of first.kept) second.kept.set(id, record);
+  for (const [id, record] of first.saved) second.saved.set(id, record);
   const [saved] = await second.runner.saved();
   assert.deepEqual(saved.options, OPTIONS);
-  assert.deepEqual(saved.progress, { step, total: SHARE_STEPS });
+  assert.deepEqual(saved.progress, { step, total: SHARD_STEPS });
   assert.equal(saved.state, "running");
-  assert.ok(!("shares" in saved));
+  assert.ok(!("shards" in saved));
   const resumed = await second.runner.resumeSaved(saved.id);
   assert.equal(resumed.progress.step, step);
   assert.equal(await second.runner.resumeSaved(saved.id), resumed);
   await done(resumed);
   assert.equal(resumed.state, "done");
-  assert.ok(second.workers.every((worker) => slices(worker) <= SHARE_STEPS - step + 3));
+  assert.ok(second.workers.every((worker) => slices(worker) <= SHARD_STEPS - step + 3));
 
   // Once more: now it is done, with its report and its weights.
   await tick();
   const third = world();
-  for (const [id, record] of second.kept) third.kept.set(id, record);
+  for (const [id, record] of second.saved) third.saved.set(id, record);
   const finished = await third.runner.resumeSaved(saved.id);
   assert.equal(finished.state, "done");
   assert.equal(finished.report?.final, true);
   assert.equal((await finished.weights()).length, 2);
   assert.equal(third.workers.length, 0);
-  assert.ok(third.kept.get(saved.id)?.shares.every(({ snapshot }) => snapshot === null));
+  assert.ok(third.saved.get(saved.id)?.shards.every(({ snapshot }) => snapshot === null));
   await third.runner.forget(saved.id);
   assert.deepEqual(await third.runner.saved(), []);
-  await assert.rejects(new Runner(third.surroundings).resumeSaved(saved.id), { kind: "BadInput" });
+  await assert.rejects(new Runner(third.deps).resumeSaved(saved.id), { kind: "BadInput" });
 });
 
-test("what is kept of earlier visits is read once for all who ask, until one of it is deleted", async () => {
+test("what is saved of earlier visits is read once for all who ask, until one of it is deleted", async () => {
   const first = world();
   const [early, other] = [first.runner.start(OPTIONS), first.runner.start({ ...OPTIONS, seed: 4 })];
   await Promise.all([done(early), done(other)]);
-  await eventually(() => [...first.kept.values()].filter(({ state }) => state === "done").length === 2);
-  const { runner, storage, kept } = world();
-  for (const [id, record] of first.kept) kept.set(id, record);
+  await eventually(() => [...first.saved.values()].filter(({ state }) => state === "done").length === 2);
+  const { runner, storage, saved } = world();
+  for (const [id, record] of first.saved) saved.set(id, record);
   const list = mock.method(storage, "list");
   list.mock.mockImplementationOnce(() => Promise.reject(new Error("The database is closing")));
   assert.deepEqual(await runner.saved(), []);
   const here = runner.start(OPTIONS);
-  await eventually(() => kept.has(here.id));
+  await eventually(() => saved.has(here.id));
   const ids = async () => (await runner.saved()).map(({ id }) => id);
-  assert.deepEqual(await Promise.all([ids(), ids()]), Array(2).fill([...first.kept.keys()]));
+  assert.deepEqual(await Promise.all([ids(), ids()]), Array(2).fill([...first.saved.keys()]));
   assert.equal(list.mock.callCount(), 2);
   await runner.forget(early.id);
-  assert.deepEqual(await ids(), [...first.kept.keys()].filter((id) => id !== early.id));
+  assert.deepEqual(await ids(), [...first.saved.keys()].filter((id) => id !== early.id));
   here.cancel();
 });
 
-test("a run that is done and deleted does not come back with what was still to be kept", async () => {
-  const { runner, storage, kept } = world();
+test("a run that is done and deleted does not come back with what was still to be saved", async () => {
+  const { runner, storage, saved } = world();
   const answer = openPromise();
   storage.put.mock.mockImplementation(async (run) => {
-    kept.set(run.id, run);
+    saved.set(run.id, run);
     return void (await answer.promise);
   });
   const run = runner.start(OPTIONS);
@@ -550,10 +555,10 @@ test("a run that is done and deleted does not come back with what was still to b
   await runner.forget(run.id);
   answer.resolve();
   await tick();
-  assert.equal(kept.size, 0);
+  assert.equal(saved.size, 0);
 });
 
-test("a browser that keeps nothing is survived, with one notice", async () => {
+test("a browser that saves nothing is survived, with one notice", async () => {
   const { runner, storage } = world();
   storage.put.mock.mockImplementation(async () => {
     throw new DOMException("The quota has been exceeded", "QuotaExceededError");
@@ -564,11 +569,11 @@ test("a browser that keeps nothing is survived, with one notice", async () => {
   run.addEventListener("change", () => run.notice && notices.add(run.notice));
   await done(run);
   assert.equal(run.state, "done");
-  assert.deepEqual([...notices], ["This browser does not keep the run, so a reload would lose it: The quota has been exceeded."]);
+  assert.deepEqual([...notices], ["The browser would not save the run, so reloading the page will lose it: The quota has been exceeded."]);
   assert.ok(storage.put.mock.callCount() >= 2);
 });
 
-test("a share that is done shows its last glance until the others are done, too: a glance has fewer noise levels", async () => {
+test("a shard that is done shows its last preview until the others are done, too: a preview has fewer noise levels", async () => {
   const { runner } = world({ delay: (worker) => (worker === 1 ? 2 * SLICE_MS : SLICE_MS) });
   const run = runner.start(OPTIONS);
   const kinds = new Set();
@@ -585,15 +590,15 @@ test("findings that are lists of their own are joined one by one", () => {
 });
 
 test("only a run on the reader's own images keeps their files", async () => {
-  const { runner, kept } = world();
+  const { runner, saved } = world();
   assert.throws(() => runner.start({ ...OPTIONS, own: true }), { kind: "BadInput" });
   runner.own = { files: [], colour: false };
   const plain = runner.start(OPTIONS);
   const own = runner.start({ ...OPTIONS, own: true });
   await Promise.all([done(plain), done(own)]);
   await tick();
-  assert.equal(kept.get(plain.id)?.own, undefined);
-  assert.deepEqual(kept.get(own.id)?.own, { files: [], colour: false });
+  assert.equal(saved.get(plain.id)?.own, undefined);
+  assert.deepEqual(saved.get(own.id)?.own, { files: [], colour: false });
   // Other images were chosen meanwhile: the same run once more is still on those that it was on.
   runner.own = { files: [], colour: true };
   const again = runner.restart(own);
@@ -640,7 +645,7 @@ test("to resume twice is to resume once", async () => {
   run.pause();
   await tick();
   const second = world();
-  for (const [id, record] of first.kept) second.kept.set(id, record);
+  for (const [id, record] of first.saved) second.saved.set(id, record);
   const [one, other] = await Promise.all([second.runner.resumeSaved(run.id), second.runner.resumeSaved(run.id)]);
   assert.equal(one, other);
   await done(one);
@@ -671,7 +676,7 @@ test("a run that another tab has is not taken up until that one lets it go", asy
   run.pause();
   await atRest(first, run);
   const second = world({ locks });
-  for (const [id, record] of first.kept) second.kept.set(id, record);
+  for (const [id, record] of first.saved) second.saved.set(id, record);
   await assert.rejects(second.runner.resumeSaved(run.id), { kind: "BadInput", message: /another tab/ });
   assert.equal(second.workers.length, 0);
 
@@ -679,10 +684,10 @@ test("a run that another tab has is not taken up until that one lets it go", asy
   await tick();
   const [one, other] = await Promise.all([second.runner.resumeSaved(run.id), second.runner.resumeSaved(run.id)]);
   assert.equal(one, other);
-  await assert.rejects(new Runner(second.surroundings).resumeSaved(run.id), { kind: "BadInput" });
+  await assert.rejects(new Runner(second.deps).resumeSaved(run.id), { kind: "BadInput" });
   await done(one);
-  await eventually(() => second.kept.get(run.id)?.state === "done");
-  const third = await new Runner(second.surroundings).resumeSaved(run.id);
+  await eventually(() => second.saved.get(run.id)?.state === "done");
+  const third = await new Runner(second.deps).resumeSaved(run.id);
   assert.equal(third.state, "done");
 });
 
@@ -704,4 +709,24 @@ test("the runner tells of each run, after the one who asked for it", async () =>
   await Promise.resolve();
   assert.deepEqual(told, [run]);
   run.cancel();
+});
+
+test("a file that does not come is fetched again, and does not end the run", async () => {
+  let failures = 0;
+  const offline = { kind: "Network", message: "The file data/mnist.bin could not be fetched", hint: "" };
+  const { runner, workers } = world({ cores: 1, fail: (_, call) => (call === "start" && failures++ === 0 ? offline : undefined) });
+  const run = runner.start(OPTIONS);
+  await until(run, ({ state }) => state === "done" || state === "failed");
+  assert.equal(run.failure, undefined);
+  assert.equal(run.state, "done");
+  assert.match(run.notice ?? "", /mnist\.bin could not be fetched\. The run continues from the beginning, with another try/);
+  assert.equal(workers.length, 2);
+});
+
+test("a connection that stays away ends the run, with its own words", async () => {
+  const offline = { kind: "Network", message: "The file data/mnist.bin could not be fetched", hint: "Check the connection and try again." };
+  const { runner } = world({ cores: 1, fail: (_, call) => (call === "plan" ? offline : undefined) });
+  const run = runner.start(OPTIONS);
+  await until(run, ({ state }) => state === "failed");
+  assert.deepEqual(run.failure, offline);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { toCsv } from "../src/save.js";
+import { toCsv } from "../src/export/save.js";
 
 test("one table is a plain file", () => {
   const table = { title: "Errors, by noise level", columns: ["σ", "Error"], rows: [["0.5", 0.25], ["80", "–"]] };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
-import { Store } from "../src/store.js";
+import { Store } from "../src/state/store.js";
 
 /**
  * As much of a window as the store needs.
@@ -82,7 +82,7 @@ test("back restores the state of the URL", () => {
 test("back leads to the reader's own images while they are loaded", () => {
   const window = fakeWindow("");
   const store = storeOf(window);
-  store.own = true;
+  store.addOwn();
   store.set({ data: "own" });
   store.set({ data: "mnist" });
   window.location.search = "?data=own";

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { crc32, readZip, writeZip } from "../src/zip.js";
+import { crc32, readZip, writeZip } from "../src/export/zip.js";
 
 const text = (/** @type {string} */ words) => new TextEncoder().encode(words);
 const entries = [

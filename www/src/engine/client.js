@@ -1,12 +1,8 @@
 import { toFailure, transferables } from "./protocol.js";
 
+/** @import { Calls, Event as EngineEvent, Failure, FromWorker, ToWorker } from "./protocol.js" */
+
 /**
- * @typedef {import("./protocol.js").Calls} Calls
- * @typedef {import("./protocol.js").Failure} Failure
- * @typedef {import("./protocol.js").FromWorker} FromWorker
- * @typedef {import("./protocol.js").ToWorker} ToWorker
- * @typedef {import("./protocol.js").Event} EngineEvent
- *
  * @typedef {Pick<Worker, "postMessage" | "terminate" | "onmessage" | "onerror" | "onmessageerror">} WorkerLike
  * @typedef {{resolve: (result: any) => void, reject: (error: Failure) => void}} Waiting
  */

@@ -2,12 +2,16 @@
  * Where data sets come from. Of the reader's own files, arrays go to the Rust importers as they are, and pictures are
  * decoded by the browser first. Nothing leaves the machine.
  */
-import { DATA_SETS, isPageSet } from "../data.js";
+import { DATA_SETS, isPageSet } from "../state/data-sets.js";
+import { fetchFile } from "./protocol.js";
 import { base } from "./serve.js";
 
 /**
- * @typedef {import("../report.js").DataRecipe} DataRecipe
- * @typedef {import("../../pkg/hidden_gaussian.js").ImportOptions} ImportOptions
+ * @import { ImportOptions } from "../../pkg/hidden_gaussian.js"
+ * @import { DataRecipe } from "../reports/report.js"
+ */
+
+/**
  * @typedef {{name: string, bytes: Uint8Array}} Entry
  */
 
@@ -57,13 +61,7 @@ export function importer({ Dataset, unzip }) {
       if (!isPageSet(set)) throw bad(`This page has no images called “${set}”`, "Choose one of its own sets.");
       const { file } = DATA_SETS[set];
       if (!file) return Dataset.faces(options);
-      const response = await fetch(new URL(file, base)).catch(() => undefined);
-      if (!response?.ok) {
-        throw bad(
-          `The file ${file} could not be fetched${response ? ` (HTTP ${response.status})` : ""}`,
-          "Check the connection and choose the data set again.",
-        );
-      }
+      const response = await fetchFile(new URL(file, base), `The file ${file}`);
       return Dataset.import(file, new Uint8Array(await response.arrayBuffer()), options);
     },
 

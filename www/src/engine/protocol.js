@@ -1,22 +1,31 @@
 /**
- * What the page and its workers say to each other. There are two kinds of worker: one that answers what needs no
- * training ({@link Calls}), and those with all of the library, which run experiments and check it
- * ({@link TrainingCalls}).
+ * What the page and its workers say to each other. There are two kinds of worker: one for what needs no training
+ * ({@link Calls}), and those with all of the library, which run experiments and check it ({@link TrainingCalls}).
  *
  * Every call names the whole setting that it is about, so the worker can answer calls in any order and keep what it
  * likes between them. A call has an id; its answer, `done` or `failed`, carries the same id. Besides answers the worker
  * sends `event`s: which engine runs, and what it is busy with.
- *
- * @typedef {import("../parameters.js").DataName} DataName
- * @typedef {import("../parameters.js").EngineChoice} EngineChoice
- * @typedef {import("../parameters.js").Split} Split
- *
- * @typedef {object} Setting what both denoisers are fitted to, and where
+ */
+
+/**
+ * @import { Check, DatasetInfo, Denoised, EngineInfo as LibraryEngineInfo, Progress, WienerDescent } from "../../pkg/hidden_gaussian.js"
+ * @import { DenoiserId } from "../reports/denoisers.js"
+ * @import { DataRecipe, ExperimentName, Preset, Report } from "../reports/report.js"
+ * @import { DataName, EngineChoice, Split } from "../state/parameters.js"
+ */
+
+/**
+ * @template T
+ * @typedef {Partial<Record<DenoiserId, T>>} Fitted something of each denoiser that is fitted to the training images
+ */
+
+/**
+ * @typedef {object} Setting what the denoisers are fitted to, and where
  * @property {EngineChoice} engine
  * @property {DataName} data
  * @property {number} n how many training images; fewer are used when the data set has fewer
  *
- * @typedef {object} Failure the one form of an error, as in the Rust core
+ * @typedef {object} Failure the one form of an error, as in the library
  * @property {string} kind
  * @property {string} message what happened
  * @property {string} hint what the reader can do; may be empty
@@ -26,14 +35,13 @@
  * @property {number} height
  * @property {Uint8ClampedArray<ArrayBuffer>} rgba one image after the other
  *
- * @typedef {import("../../pkg/hidden_gaussian.js").DatasetInfo} DataInfo
- * @typedef {import("../../pkg/hidden_gaussian.js").EngineInfo & {problem: Failure | null}} EngineInfo
- *   `problem`: why the engine that was asked for does not run, or why it had to start again
+ * @typedef {LibraryEngineInfo & {problem: Failure | null}} EngineInfo `problem`: why the engine that was asked for does not run, or
+ *   why it had to start again
  *
- * @typedef {{engine: EngineChoice}} OpenCall start this engine; the answer is empty, the `engine` event tells the rest
+ * @typedef {{engine: EngineChoice}} OpenCall start this engine; the result is empty, the `engine` event says the rest
  *
  * @typedef {{setting: Setting}} DescribeCall
- * @typedef {{data: DataInfo, n: number, gallery: Pictures}} DescribeResult `gallery`: the first training images
+ * @typedef {{data: DatasetInfo, n: number, examples: Pictures}} DescribeResult `examples`: the first training images
  *
  * @typedef {{setting: Setting, split: Split, image: number, sigma: number, seed: number}} DenoiseCall
  * @typedef {object} DenoiseResult
@@ -42,32 +50,28 @@
  * @property {number} imageCount how many images the split has
  * @property {Pictures} clean
  * @property {Pictures} noisy
- * @property {Pictures} empirical D_M(x; σ)
- * @property {Pictures} gaussian D_G(x; σ)
- * @property {{empirical: number, gaussian: number}} rmse root mean square distance to the clean image
- * @property {Float32Array} weights largest softmax weights of D_M, sorted
- * @property {Uint32Array} indices the training images that they belong to
+ * @property {Fitted<{picture: Pictures, rmse: number}>} denoisers D(x; σ), and its root mean square distance to the clean image
+ * @property {Denoised["posterior"]} posterior the largest softmax weights of D_M, the training images that they belong to, and the
+ *   effective number of images
  * @property {Pictures} heaviest those training images, as many as the page shows
- * @property {number} effective exp(entropy) of all weights
  * @property {number} elapsedMs time in the engine
  *
  * @typedef {{setting: Setting, split: Split, image: number, sigmas: number[], seed: number}} SweepCall one image at many
  *   noise levels
- * @typedef {{sigmas: number[], empirical: number[], gaussian: number[], between: number[], effective: number[]}} SweepResult
- *   root mean square distances to the clean image and between the two answers, and the effective number of images, at
- *   each level
+ * @typedef {{sigmas: number[], errors: Fitted<number[]>, between: number[], effective: number[]}} SweepResult at each level: root
+ *   mean square distances to the clean image, the largest distance between two denoisers, and the effective number of images
  *
  * @typedef {{setting: Setting, seed: number, steps: number}} TrajectoryCall
- * @typedef {object} Path
+ * @typedef {object} Trajectory
  * @property {Pictures} x x_t, one more than there are steps
- * @property {Pictures} d D(x_t), one a step
+ * @property {Pictures} d D(x_t), one per step
  * @property {Pictures} nearest the training image nearest to the end point
  * @property {number} index of that training image
  * @property {number} d1 distance to the nearest training image
  * @property {number} d2 distance to the second nearest
  * @property {number[]} toEnd root mean square distance from each D(x_t) to where the path ends
- * @typedef {{sigmas: Float32Array, empirical: Path, gaussian: Path, between: number[], elapsedMs: number}} TrajectoryResult
- *   `between`: root mean square distance between the two answers at each step
+ * @typedef {{sigmas: Float32Array, denoisers: Fitted<Trajectory>, between: number[], elapsedMs: number}} TrajectoryResult
+ *   `between`: the largest root mean square distance between two denoisers at each step
  *
  * @typedef {{setting: Setting, seed: number, count: number}} SamplesCall
  * @typedef {object} SampleSet
@@ -78,20 +82,19 @@
  * @property {Float32Array} d2
  * @property {number} gl mean ‖x − NN(x)‖ / ‖x‖
  * @property {number} glSquared the same over ‖x‖²
- * @property {number} memorized share of samples with d1/d2 < 1/3
- * @typedef {{empirical: SampleSet, gaussian: SampleSet, heldOutGl: number, n: number, elapsedMs: number}} SamplesResult
+ * @property {number} memorized the fraction of samples with d1/d2 < 1/3
+ * @typedef {{denoisers: Fitted<SampleSet>, heldOut: {gl: number}, n: number, elapsedMs: number}} SamplesResult
  *
  * @typedef {{n: number, sigma: number, rate: number, steps: number}} WienerCall gradient descent on a linear denoiser of
  *   faces; `rate` in units of the largest step size that converges
- * @typedef {Omit<import("../../pkg/hidden_gaussian.js").WienerDescent, "rows" | "goal" | "pixels">
- *   & {rows: Pictures[], goal: Pictures}} WienerResult `rows`: some rows of W_t for each of the steps; zero is mid-grey
+ * @typedef {Omit<WienerDescent, "rows" | "goal" | "pixels"> & {rows: Pictures[], goal: Pictures}} WienerResult `rows`: some rows of
+ *   W_t for each of the steps; zero is mid-grey
  *
- * @typedef {import("../../pkg/hidden_gaussian.js").Check} Check
  * @typedef {{engine: "cpu" | "gpu", index: number}} SelfCheckCall one check of an engine, so that each is shown when it is done
  * @typedef {{check: Check, count: number}} SelfCheckResult `count`: how many checks there are of an engine
  *
  * @typedef {{files: File[], size: number, colour: boolean}} ImportCall
- * @typedef {{data: DataInfo}} ImportResult
+ * @typedef {{data: DatasetInfo}} ImportResult
  *
  * @typedef {{
  *   open: {call: OpenCall, result: null},
@@ -106,39 +109,37 @@
  * }} Calls
  * @typedef {keyof Calls} Kind
  *
- * @typedef {import("../report.js").DataRecipe} DataRecipe
- * @typedef {import("../report.js").Report} Report
- *
  * @typedef {object} RunOptions what to run
- * @property {import("../report.js").ExperimentName} experiment
- * @property {import("../report.js").Preset} preset
- * @property {DataRecipe} data
+ * @property {ExperimentName} experiment
+ * @property {Preset} preset
+ * @property {DataRecipe} data `count` 0: as many as the run needs
  * @property {true} [own] it is on the reader's own images, which may have the name of a set of the page
  * @property {number} seed
- * @property {object} [config] what differs from the preset
+ * @property {Record<string, any>} [config] what differs from the preset
  *
  * @typedef {{files: File[], colour: boolean}} OwnImages the reader's own files, and how to read them
- * @typedef {{config: string, snapshot: Blob | null}} Share a part of a run that can be done alone, and where it stands
- * @typedef {import("../../pkg/hidden_gaussian.js").Progress} ShareProgress
+ * @typedef {Record<string, any>} Config the whole configuration of an experiment
+ * @typedef {{config: Config, snapshot: Blob | null}} Shard a part of a run that can be done alone, and where it stands
  *
  * @typedef {{options: RunOptions, own?: OwnImages, workers: number}} PlanCall
- * @typedef {{config: string, shares: string[]}} PlanResult the whole configuration, and the same in shares of equal work
+ * @typedef {{config: Config, shards: Config[], data: DataRecipe}} PlanResult the whole configuration, the same in shards of equal
+ *   work, and the images that they need
  * @typedef {object} StartCall
  * @property {"cpu" | "gpu"} engine
- * @property {RunOptions["experiment"]} experiment
+ * @property {ExperimentName} experiment
  * @property {DataRecipe} recipe
  * @property {OwnImages} [own]
- * @property {Share[]} shares
+ * @property {Shard[]} shards
  *
  * @typedef {{
  *   plan: {call: PlanCall, result: PlanResult},
  *   start: {call: StartCall, result: null},
- *   advance: {call: {milliseconds: number}, result: ShareProgress[]},
- *   glance: {call: {}, result: Report[]},
+ *   advance: {call: {milliseconds: number}, result: Progress[]},
+ *   preview: {call: {}, result: Report[]},
  *   report: {call: {}, result: Report[]},
  *   snapshot: {call: {}, result: Blob[]},
  *   weights: {call: {}, result: Blob[][]},
- * }} RunCalls answers have one entry for each share
+ * }} RunCalls results have one entry per shard
  * @typedef {RunCalls & {
  *   selfCheck: {call: SelfCheckCall, result: SelfCheckResult},
  * }} TrainingCalls
@@ -172,11 +173,26 @@ export function toFailure(thrown) {
   };
 }
 
+/**
+ * Fetch a file of the page. One that does not come is a failure of kind `Network`, which another try may mend.
+ * @param {URL} address
+ * @param {string} name what the reader knows it by
+ */
+export async function fetchFile(address, name) {
+  const response = await fetch(address).catch(() => undefined);
+  if (response?.ok) return response;
+  throw {
+    kind: "Network",
+    message: `${name} could not be fetched${response ? ` (HTTP ${response.status})` : ""}`,
+    hint: "Check the connection and try again.",
+  };
+}
+
 /** What a worker is asked of a run that it does not have. @returns {Failure} */
 export const notStarted = () => ({
   kind: "WorkerCrashed",
   message: "The engine stopped unexpectedly",
-  hint: "Go on with the run: it starts again where it was last saved.",
+  hint: "Resume the run: it starts again where it was last saved.",
 });
 
 /**

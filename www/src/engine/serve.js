@@ -1,9 +1,6 @@
 import { toFailure, transferables } from "./protocol.js";
 
-/**
- * @typedef {import("./protocol.js").FromWorker} FromWorker
- * @typedef {import("./protocol.js").ToWorker} ToWorker
- */
+/** @import { Call, FromWorker, ToWorker } from "./protocol.js" */
 
 // The type checker knows pages only; a worker's own end of the line has the same two members.
 const scope = /** @type {Pick<Worker, "postMessage" | "onmessage">} */ (/** @type {unknown} */ (self));
@@ -18,7 +15,7 @@ export let base = "";
  * @param {() => Promise<boolean>} [idle] what to do when no call waits; false when there is nothing
  */
 export function serve(ready, answer, idle = async () => false) {
-  /** @type {import("./protocol.js").Call[]} */
+  /** @type {Call[]} */
   const queue = [];
   let working = false;
   // Nothing can be answered then: the page sees the error, and starts a new worker when it is asked to try again.

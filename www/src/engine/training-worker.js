@@ -1,23 +1,34 @@
 /**
- * Where experiments run: this worker owns a WebAssembly instance, an engine and some shares of one experiment.
- * The page drives: it asks for one slice of training after the other, and for a look or a snapshot in between. So to
+ * Where experiments run: this worker owns a WebAssembly instance, an engine and some shards of one experiment.
+ * The page drives: it asks for one slice of training after the other, and for a preview or a snapshot in between. So to
  * pause is not to ask, and to cancel is to end the worker. Another such worker, without an experiment, checks the
  * library.
  */
-import init, { Dataset, Engine, Run, checkCount, presetConfig, selfCheck, shares, unzip } from "../../pkg/hidden_gaussian.js";
-import { parseReport } from "../report.js";
+import init, {
+  Dataset,
+  Engine,
+  Run,
+  checkCount,
+  imagesNeeded,
+  presetConfig,
+  selfCheck,
+  shards,
+  unzip,
+} from "../../pkg/hidden_gaussian.js";
 import { importer } from "./import.js";
 import { notStarted } from "./protocol.js";
 import { serve } from "./serve.js";
 
-/** @typedef {import("./protocol.js").TrainingCalls} TrainingCalls */
+/**
+ * @import { DataRecipe } from "../reports/report.js"
+ * @import { OwnImages, TrainingCalls } from "./protocol.js"
+ */
 
-const ready = init({ module_or_path: new URL("../../pkg/hidden_gaussian_bg.wasm", import.meta.url) });
 const { importFiles, makeDataset } = importer({ Dataset, unzip });
 
 /** @type {Promise<Dataset> | undefined} */
 let data;
-/** One for each share, once all have started. @type {Run[]} */
+/** One per shard, once all have started. @type {Run<any>[]} */
 let runs = [];
 /** The engine that is being checked. @type {{kind: "cpu" | "gpu", engine: Engine} | undefined} */
 let checked;
@@ -28,17 +39,17 @@ const handlers = {
     const { experiment, preset, seed, config: changes = {} } = options;
     // Presets look at nothing but the shape of the images, and all sets of the page are grey.
     const few = own ? await images(options.data, own) : Dataset.faces({ size: options.data.size, count: 16, seed: 0 });
-    const preferred = presetConfig(experiment, preset, few, seed);
-    const config = JSON.stringify(merge(JSON.parse(preferred), changes));
-    return { config, shares: shares(experiment, config, workers) };
+    const config = merge(presetConfig({ experiment, preset, data: few, seed }), changes);
+    const count = options.data.count || imagesNeeded({ experiment, config }) + options.data.heldOut;
+    return { config, shards: shards({ experiment, config, workers }), data: { ...options.data, count } };
   },
 
-  async start({ engine: kind, experiment, recipe, own, shares }) {
+  async start({ engine: kind, experiment, recipe, own, shards }) {
     const engine = await Engine.open(kind);
     const set = await images(recipe, own);
     const started = [];
-    for (const { config, snapshot } of shares) {
-      const run = await Run.start(engine, set, experiment, config);
+    for (const { config, snapshot } of shards) {
+      const run = await Run.start({ engine, data: set, experiment, config });
       if (snapshot) run.restore(new Uint8Array(await snapshot.arrayBuffer()));
       started.push(run);
     }
@@ -47,8 +58,8 @@ const handlers = {
   },
 
   advance: ({ milliseconds }) => each((run) => run.advance(milliseconds / runs.length)),
-  glance: () => each(async (run) => parseReport(await run.glance())),
-  report: () => each(async (run) => parseReport(await run.report())),
+  preview: () => each((run) => run.preview()),
+  report: () => each((run) => run.report()),
   // As blobs: they outlive this worker, and the page can store them without touching their bytes.
   snapshot: () => each(async (run) => blob(await run.snapshot())),
   weights: () => each(async (run) => (await run.weights()).map(blob)),
@@ -65,29 +76,31 @@ const handlers = {
   },
 };
 
-serve(ready, (call, payload) => handlers[/** @type {keyof TrainingCalls} */ (call)](payload));
+serve(init(), (call, payload) => handlers[/** @type {keyof TrainingCalls} */ (call)](payload));
 
 /**
- * One share after the other: they may have one GPU between them.
+ * One shard after the other: they may have one GPU between them.
  * @template T
- * @param {(run: Run) => Promise<T>} ask
+ * @param {(run: Run<any>) => Promise<T>} ask
  */
 async function each(ask) {
   // The start failed, or the worker that it was in died while nobody waited for it and this one took its place.
   if (runs.length === 0) throw notStarted();
-  const answers = [];
-  for (const run of runs) answers.push(await ask(run));
-  return answers;
+  const results = [];
+  for (const run of runs) results.push(await ask(run));
+  return results;
 }
 
 /**
  * The images of a run, made once: the reader's own, if it is on those, whatever they are called.
- * @param {import("../report.js").DataRecipe} recipe
- * @param {import("./protocol.js").OwnImages} [own]
+ * @param {DataRecipe} recipe
+ * @param {OwnImages} [own]
  */
 function images(recipe, own) {
-  data ??= own ? importFiles(own.files, { ...recipe, ...own }) : makeDataset(recipe);
-  return data;
+  const made = (data ??= own ? importFiles(own.files, { ...recipe, ...own }) : makeDataset(recipe));
+  // A failure is not kept: the connection may come back.
+  made.catch(() => (data = undefined));
+  return made;
 }
 
 /** @param {Uint8Array} bytes */

@@ -1,29 +1,37 @@
 /** Figure IV.3: two networks that share no training image, and the images that they make from the same noise. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { chart, onAxis } from "../chart.js";
-import { QUICK_FACES } from "../data.js";
-import { divergence, divergenceSentence } from "../divergence.js";
-import { canvas, element } from "../dom.js";
-import { count, fixed, noted, percent, sentences } from "../format.js";
-import { drawRow } from "../images.js";
-import { axisName, crosses, HALO, title } from "../marks.js";
-import { provenance, reportFigure, ReportSource } from "../reports.js";
-import { runPanel } from "../run-panel.js";
-import { nearestStop, runSlider } from "../run-slider.js";
-import { decodeImages } from "../runs.js";
+import { chart, onAxis } from "../ui/chart.js";
+import { QUICK_FACES } from "../state/data-sets.js";
+import { divergence, divergenceSentence } from "../reports/divergence.js";
+import { canvas, element } from "../ui/dom.js";
+import { count, fixed, noted, percent, sentences } from "../ui/format.js";
+import { decodeImages, drawRow } from "../ui/images.js";
+import { axisName, crosses, HALO, title } from "../ui/marks.js";
+import { provenance } from "../reports/provenance.js";
+import { memorized, trained } from "../reports/report.js";
+import { ReportSource } from "../reports/source.js";
+import { FEW_COPIES, MANY_COPIES } from "../reports/verdicts.js";
+import { reportFigure } from "./report-figure.js";
+import { runPanel } from "../runs/run-panel.js";
+import { runSlider } from "../ui/run-slider.js";
+import { nearestStop } from "../reports/nearest.js";
 
 /**
- * @typedef {import("../report.js").Agreement} Agreement
+ * @import { Agreement, Report } from "../reports/report.js"
+ * @import { Store } from "../state/store.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/**
  * @typedef {{sizes: Agreement[], n: number, recorded: Agreement[]}} Shown `recorded`: drawn faint behind a live run
  */
 
 /** Samples in a row. */
 const COLUMNS = 8;
 const HEIGHT = 280;
-/** Enough for two sets of 1,024 faces that share none. */
-const HALVES = { ...QUICK_FACES, count: 2 * 1024 + QUICK_FACES.heldOut };
 
-/** The recorded run of networks that share no image. @param {import("../store.js").Store} store */
+/** The recorded run of networks that share no image. @param {Store} store */
 export const agreementSource = (store) =>
   /** @type {ReportSource<"strong-generalization">} */ (
     new ReportSource(store, [], () => "strong-generalization-main-faces")
@@ -31,7 +39,7 @@ export const agreementSource = (store) =>
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {Page} page
  * @param {ReportSource<"strong-generalization">} source
  */
 export function agreementFigure(root, page, source) {
@@ -51,17 +59,18 @@ export function agreementFigure(root, page, source) {
         n,
       );
       drawChart({ sizes, n, recorded: recorded ? bySize(recorded) : [] });
-      chosen.galleries.forEach((gallery, half) => {
+      chosen.networks.forEach((network, half) => {
         for (const name of /** @type {const} */ (["samples", "nearest"])) {
-          drawRow(canvas(root, `${name}-${half}`), decodeImages(report.shape, gallery[name]), COLUMNS);
+          const images = trained(network)[name];
+          if (images) drawRow(canvas(root, `${name}-${half}`), decodeImages(report.shape, images), COLUMNS);
         }
       });
       const [first, last] = [sizes[0], sizes[sizes.length - 1]];
       live.set({
-        "agreement.source": provenance(report),
+        "agreement.source": provenance(report, source.shownOrigin.file),
         "agreement.n": count(n),
         "agreement.memorized": noted(
-          chosen.closeness.map(({ memorized }) => percent(memorized.mean)).join(" and "),
+          chosen.networks.map((network) => percent(memorized(network).mean)).join(" and "),
           divergence([chosen]),
         ),
         "agreement.few": count(first.n),
@@ -70,8 +79,8 @@ export function agreementFigure(root, page, source) {
         "agreement.many.cosine": fixed(last.cosine.mean),
       });
       // A run that is under way has tested nothing yet.
-      const memorizes = report.final && first.closeness[0].memorized.mean > 0.5;
-      const generalizes = report.final && last.closeness[0].memorized.mean < 0.1;
+      const memorizes = report.final && memorized(first.networks[0]).mean > MANY_COPIES;
+      const generalizes = report.final && memorized(last.networks[0]).mean < FEW_COPIES;
       live.claim("agreement.apart", memorizes ? first.cosine.mean < 0.6 : undefined, [first]);
       live.claim("agreement.together", generalizes ? last.cosine.mean > 0.9 : undefined, [last]);
     },
@@ -84,56 +93,56 @@ export function agreementFigure(root, page, source) {
   runPanel(element(root, "run"), page, {
     experiment: "strong-generalization",
     seed: "emergence.agreementSeed",
-    settings: () => ({ preset: "quick", data: HALVES }),
+    settings: () => ({ preset: "quick", data: QUICK_FACES }),
     about: () =>
       "Trains two pairs of small networks: on 16 faces each and on 1,024 each, none in common. Their curve is drawn over the " +
       "recorded one.",
-    // A run has nothing to show before its first look.
-    onReport: (report, run) => source.show(report && report.findings.length > 0 ? report : undefined, run),
+    // A run has nothing to show before its first preview.
+    onReport: (report, run) => source.show(report && report.findings.length > 0 ? report : undefined, { options: run.options }),
     summary: (report) => sentences(...bySize(report).map(agreementSentence), divergenceSentence(report)),
   });
 }
 
-/** What was found, the smallest size first. @param {import("../report.js").Report<"strong-generalization">} report */
+/** What was found, the smallest size first. @param {Report<"strong-generalization">} report */
 const bySize = ({ findings }) => [...findings].sort((a, b) => a.n - b.n);
 
-/** The size nearest to the reader's wish. @param {Agreement[]} sizes @param {number} wish */
-function nearest(sizes, wish) {
+/** The size nearest to what the reader wants. @param {Agreement[]} sizes @param {number} wanted */
+function nearest(sizes, wanted) {
   const n = nearestStop(
     sizes.map((agreement) => agreement.n),
-    wish,
+    wanted,
   );
   return sizes.find((agreement) => agreement.n === n);
 }
 
 /** @param {Agreement} agreement */
-const agreementSentence = ({ n, status, cosine }) =>
-  `Two networks on ${count(n)} images each agree with cosine ${noted(fixed(cosine.mean), divergence([{ status }]))}.`;
+const agreementSentence = ({ n, networks, cosine }) =>
+  `Two networks on ${count(n)} images each agree with cosine ${noted(fixed(cosine.mean), divergence(networks))}.`;
 
 /** @param {HTMLElement} root */
 function agreementChart(root) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<Shown>} */ ({
+    /** @type {ChartSpec<Shown>} */ ({
       name: "agreement of two networks",
       label: ({ sizes }) =>
         `Cosine between the samples of two networks from the same noise: ` +
         sizes.map(({ n, cosine }) => `${fixed(cosine.mean)} at N = ${count(n)}`).join(", ") +
         `; by chance ${fixed(sizes[0].cosineOtherNoise.mean)}`,
-      columns: ["N", "Cosine, same noise", "± s.e.", "Other noise", "± s.e.", "Memorized, first", "Memorized, second"],
+      columns: ["N", "Cosine, same noise", "± s.e.", "Other noise", "± s.e.", "Copies, first", "Copies, second"],
       rows: ({ sizes }) =>
-        sizes.map(({ n, status, cosine, cosineOtherNoise, closeness }) => [
-          noted(count(n), divergence([{ status }])),
+        sizes.map(({ n, networks, cosine, cosineOtherNoise }) => [
+          noted(count(n), divergence(networks)),
           fixed(cosine.mean, 3),
           fixed(cosine.standardError, 3),
           fixed(cosineOtherNoise.mean, 3),
           fixed(cosineOtherNoise.standardError, 3),
-          ...closeness.map(({ memorized }) => percent(memorized.mean)),
+          ...networks.map((network) => percent(memorized(network).mean)),
         ]),
       options({ sizes, n, recorded }) {
         const behind = recorded.map(({ n: size, cosine }) => ({ n: size, ...cosine }));
         const ticks = [...new Set([...sizes, ...recorded].map((agreement) => agreement.n))];
-        const same = sizes.map(({ n: size, status, cosine }) => ({ n: size, ...cosine, diverged: divergence([{ status }]) }));
+        const same = sizes.map(({ n: size, networks, cosine }) => ({ n: size, ...cosine, diverged: divergence(networks) }));
         const other = sizes.map(({ n: size, cosineOtherNoise }) => ({ n: size, ...cosineOtherNoise }));
         const chosen = same.filter((point) => point.n === n);
         return {

@@ -1,23 +1,29 @@
 /** Figure III.3: what the linear denoiser is made of, beside the principal axes of the training images. */
 import { cell, text } from "@observablehq/plot";
-import { ends } from "../bias.js";
-import { chart } from "../chart.js";
-import { canvas, element } from "../dom.js";
-import { count, fixed, percent, significant } from "../format.js";
-import { drawGrid, pictureCount } from "../images.js";
-import { title } from "../marks.js";
-import { reportFigure } from "../reports.js";
-import { nearestStop, runSlider } from "../run-slider.js";
-import { decodeImages } from "../runs.js";
+import { ends } from "../reports/gaussian-bias.js";
+import { chart } from "../ui/chart.js";
+import { canvas, element } from "../ui/dom.js";
+import { count, fixed, percent, significant } from "../ui/format.js";
+import { decodeImages, drawGrid, pictureCount } from "../ui/images.js";
+import { title } from "../ui/marks.js";
+import { mapDenoisers } from "../reports/denoisers.js";
+import { reportFigure } from "./report-figure.js";
+import { runSlider } from "../ui/run-slider.js";
+import { nearestStop } from "../reports/nearest.js";
 
-/** @typedef {import("../report.js").Alignment} Alignment */
+/**
+ * @import { Alignment } from "../reports/report.js"
+ * @import { ReportSource } from "../reports/source.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
 
 const HEIGHT = 340;
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
- * @param {import("../reports.js").ReportSource<"gaussian-bias">} source
+ * @param {Page} page
+ * @param {ReportSource<"gaussian-bias">} source
  */
 export function alignmentFigure(root, page, source) {
   const { store, live } = page;
@@ -30,11 +36,11 @@ export function alignmentFigure(root, page, source) {
       const model = ends(report)[values["bias.model"] === "few" ? 0 : 1];
       const axes = decodeImages(report.shape, model.axes);
       drawGrid(canvas(root, "axes"), axes, Math.ceil(pictureCount(axes) / 2));
-      const { alignment, weights } = model;
+      const { alignment, filters } = model;
       // A network that still trains has no D_L.
-      root.toggleAttribute("data-missing", !alignment || !weights);
+      root.toggleAttribute("data-missing", !alignment || !filters);
       live.set({ "bias.model.n": count(model.n) });
-      if (!alignment || !weights) return live.claim("bias.aligned", undefined);
+      if (!alignment || !filters) return live.claim("bias.aligned", undefined);
 
       const levels = alignment.map(({ sigma }) => sigma).sort((a, b) => a - b);
       const sigma = nearestStop(levels, values["bias.sigma"]);
@@ -45,16 +51,16 @@ export function alignmentFigure(root, page, source) {
         live.set({ "bias.overlap": percent(shown.overlap), "bias.overlap.sigma": significant(sigma) });
       }
       const nearest = nearestStop(
-        weights.map((level) => level.sigma),
+        filters.map((level) => level.sigma),
         sigma,
       );
-      const rows = weights.find((level) => level.sigma === nearest);
-      if (rows) {
-        for (const name of /** @type {const} */ (["linear", "gaussian"])) {
-          const pictures = decodeImages(report.shape, rows[name]);
-          drawGrid(canvas(root, `weights-${name}`), pictures, pictureCount(pictures));
-        }
-        live.set({ "bias.weights.sigma": significant(nearest) });
+      const shownFilters = filters.find((level) => level.sigma === nearest);
+      if (shownFilters) {
+        mapDenoisers(shownFilters.rows, (rows, id) => {
+          const pictures = decodeImages(report.shape, rows);
+          drawGrid(canvas(root, `filters-${id}`), pictures, pictureCount(pictures));
+        });
+        live.set({ "bias.filters.sigma": significant(nearest) });
       }
       const [, many] = ends(report);
       const middle = (many.alignment ?? []).filter((level) => level.sigma >= 0.1 && level.sigma <= 3);
@@ -68,13 +74,13 @@ export function alignmentFigure(root, page, source) {
 function matrixChart(root) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<Alignment>} */ ({
+    /** @type {ChartSpec<Alignment>} */ ({
       name: "alignment of singular vectors and principal axes",
       label: ({ sigma, matrix, overlap }) =>
         `Alignment of the first ${matrix.length} singular vectors of the linear denoiser at noise level ` +
         `${significant(sigma)} with as many principal axes of the training images: they share ${percent(overlap)} of ` +
         `their span; on the diagonal the mean is ${fixed(diagonal(matrix))}`,
-      columns: ["Singular vector", "Principal axis", "|u·a|"],
+      columns: ["Singular vector", "Principal axis", "|v·u|"],
       rows: ({ matrix }) => matrix.flatMap((row, i) => row.map((value, j) => [i + 1, j + 1, fixed(value)])),
       options({ matrix, overlap }, width) {
         const size = matrix.length;

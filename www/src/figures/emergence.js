@@ -1,25 +1,34 @@
 /** Figure IV.1: networks of every width at every moment of their training, their samples and their scores. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { chart } from "../chart.js";
-import { QUICK_FACES } from "../data.js";
-import { divergence, divergenceSentence, isSound } from "../divergence.js";
-import { canvas, element } from "../dom.js";
-import { count, fixed, noted, percent, sentences } from "../format.js";
-import { drawRow } from "../images.js";
-import { axisName, crosses, HALO, title } from "../marks.js";
-import { memorizedColour } from "../memorized.js";
-import { provenance, reportFigure, ReportSource } from "../reports.js";
-import { runPanel } from "../run-panel.js";
-import { runSlider } from "../run-slider.js";
-import { decodeImages } from "../runs.js";
-import { atTheEnd, peak, plane, standAt, widthOf } from "../sittings.js";
+import { chart } from "../ui/chart.js";
+import { QUICK_FACES } from "../state/data-sets.js";
+import { divergence, divergenceSentence, isSound } from "../reports/divergence.js";
+import { canvas, element } from "../ui/dom.js";
+import { count, fixed, noted, percent, sentences } from "../ui/format.js";
+import { decodeImages, drawRow } from "../ui/images.js";
+import { axisName, crosses, HALO, title } from "../ui/marks.js";
+import { memorizedColour } from "../ui/memorized.js";
+import { provenance } from "../reports/provenance.js";
+import { memorized, trained } from "../reports/report.js";
+import { ReportSource } from "../reports/source.js";
+import { reportFigure } from "./report-figure.js";
+import { runPanel } from "../runs/run-panel.js";
+import { runSlider } from "../ui/run-slider.js";
+import { atTheEnd, likeGaussian, peak, plane, standAt, widthOf } from "../reports/emergence.js";
 
 /**
- * @typedef {import("../report.js").Sitting} Sitting
- * @typedef {import("../report.js").Report<"emergence">} EmergenceReport
- * @typedef {{axis: "step" | "width", sittings: Sitting[], recorded: Sitting[], at: number, top: number}} Curves one network
+ * @import { Comparison, Estimate, Point, Report } from "../reports/report.js"
+ * @import { Values } from "../state/parameters.js"
+ * @import { Store } from "../state/store.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/**
+ * @typedef {Report<"emergence">} EmergenceReport
+ * @typedef {{axis: "step" | "width", points: Point[], recorded: Point[], at: number, top: number}} Curves one network
  *   over time, or several over width; `recorded`: drawn faint behind a live run; `top`: of the axis
- * @typedef {{sittings: Sitting[], current: Sitting}} Map
+ * @typedef {{points: Point[], current: Point}} Map
  */
 
 /** Samples in a row. */
@@ -28,20 +37,24 @@ const MAP_HEIGHT = 270;
 const CURVES_HEIGHT = 560;
 const MARGIN = { marginLeft: 40, marginRight: 12 };
 /** The scores that are drawn over time and over width, each from 0 to 1 but the distance. */
-const SCORES = /** @type {const} */ ([
-  { name: "Cosine to the Gaussian’s samples", value: (/** @type {Sitting} */ { cosineGaussian }) => cosineGaussian },
-  { name: "Distance to the Gaussian’s samples", value: (/** @type {Sitting} */ { nmseGaussian }) => nmseGaussian },
-  { name: "Memorized fraction", value: (/** @type {Sitting} */ { closeness }) => closeness.memorized },
-  { name: "GL score", value: (/** @type {Sitting} */ { closeness }) => closeness.gl },
-]);
+/** @type {{name: string, value: (point: Point) => Estimate}[]} */
+const SCORES = [
+  { name: "Cosine to the Gaussian’s samples", value: (point) => gaussianOf(point).cosine },
+  { name: "Distance to the Gaussian’s samples", value: (point) => gaussianOf(point).distance },
+  { name: "Copies", value: (point) => memorized(point) },
+  { name: "GL score", value: (point) => trained(point).closeness.gl },
+];
 
-/** The recorded run of the figures about when the bias emerges. @param {import("../store.js").Store} store */
+/** The network's samples against D_G's. @param {Point} point */
+const gaussianOf = (point) => /** @type {Comparison} */ (trained(point).against.gaussian);
+
+/** The recorded run of the figures about when the bias emerges. @param {Store} store */
 export const emergenceSource = (store) =>
   /** @type {ReportSource<"emergence">} */ (new ReportSource(store, [], () => "emergence-main-faces"));
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {Page} page
  * @param {ReportSource<"emergence">} source
  */
 export function emergenceFigure(root, page, source) {
@@ -58,59 +71,59 @@ export function emergenceFigure(root, page, source) {
   const drawOverWidth = curvesChart(element(root, "over-width"), "scores over width", (width) =>
     store.set({ "emergence.width": Math.round(width) }),
   );
-  const rows = /** @type {const} */ (["gaussian", "samples", "nearest"]);
-
+  
   reportFigure(root, page, source, {
     reads: ["emergence.n", "emergence.width", "emergence.step"],
     draw(report, values, recorded) {
       const all = plane(report);
-      const here = standAt(all, wish(values));
-      const { sitting } = here;
+      const here = standAt(all, wanted(values));
+      const { point } = here;
       const ofSize = all.filter(({ n }) => n === here.n);
       const finals = atTheEnd(report, here.n);
       showSizes(here.sizes, here.n);
       showWidths(here.widths, here.width);
       showSteps(here.steps, here.step);
-      for (const name of rows) {
-        drawRow(canvas(root, `row-${name}`), decodeImages(report.shape, sitting.gallery[name]), COLUMNS);
+      const { trained: network, gaussian } = point.denoisers;
+      for (const [name, images] of Object.entries({ gaussian: gaussian.samples, samples: network.samples, nearest: network.nearest })) {
+        if (images) drawRow(canvas(root, `row-${name}`), decodeImages(report.shape, images), COLUMNS);
       }
-      drawMap({ sittings: ofSize, current: sitting });
-      // One scale for all that the sliders lead to; networks that broke down may lie far beyond it, and stand at its end.
+      drawMap({ points: ofSize, current: point });
+      // One scale for all that the sliders lead to; networks that diverged may lie far beyond it, and stand at its end.
       const behind = recorded ? plane(recorded) : [];
-      const top = Math.max(1, ...[...all, ...behind].filter(isSound).map(({ nmseGaussian }) => nmseGaussian.mean));
+      const top = Math.max(1, ...[...all, ...behind].filter(isSound).map((point) => gaussianOf(point).distance.mean));
       drawOverTime({
         axis: "step",
-        sittings: here.overTime,
-        recorded: recorded ? standAt(likeOf(report, sitting, recorded), here).overTime : [],
+        points: here.overTime,
+        recorded: recorded ? standAt(likeOf(report, point, recorded), here).overTime : [],
         at: here.step,
         top,
       });
       drawOverWidth({
         axis: "width",
-        sittings: finals,
+        points: finals,
         recorded: recorded ? atTheEnd(recorded, here.n) : [],
         at: here.width,
         top,
       });
       live.set({
-        "emergence.source": provenance(report),
+        "emergence.source": provenance(report, source.shownOrigin.file),
         "emergence.n": count(here.n),
         "emergence.width": count(here.width),
-        "emergence.epochs": noted(count(Math.round(sitting.epochs)), divergence([sitting])),
-        "emergence.parameters": count(sitting.parameters),
-        "emergence.cosine": fixed(sitting.cosineGaussian.mean),
-        "emergence.memorized": percent(sitting.closeness.memorized.mean),
-        "emergence.gl": fixed(sitting.closeness.gl.mean),
+        "emergence.epochs": noted(count(Math.round(point.epochs)), divergence([point])),
+        "emergence.parameters": count(point.parameters),
+        "emergence.cosine": fixed(likeGaussian(point)),
+        "emergence.memorized": percent(memorized(point).mean),
+        "emergence.gl": fixed(trained(point).closeness.gl.mean),
         "emergence.finals.step": finals.length > 0 ? count(finals[0].step) : "–",
         "emergence.finals.n": finals.length > 0 ? count(finals[0].n) : "–",
       });
       tell(report, here.n);
     },
     say(report, values) {
-      const { n, width, step, sitting } = standAt(plane(report), wish(values));
+      const { n, width, step, point } = standAt(plane(report), wanted(values));
       return (
         `Width ${count(width)} after ${count(step)} steps on ${count(n)} images: cosine to the Gaussian’s ` +
-        `samples ${fixed(sitting.cosineGaussian.mean)}, memorized ${noted(percent(sitting.closeness.memorized.mean), divergence([sitting]))}.`
+        `samples ${fixed(likeGaussian(point))}, copies ${noted(percent(memorized(point).mean), divergence([point]))}.`
       );
     },
   });
@@ -123,11 +136,11 @@ export function emergenceFigure(root, page, source) {
       "Trains small networks on 16 to 128 faces of 12 × 12 pixels, and three widths on 32. Curves are drawn over the recorded " +
       "ones.",
     // A run has nothing to show before its first checkpoint.
-    onReport: (report, run) => source.show(report && plane(report).length > 0 ? report : undefined, run),
+    onReport: (report, run) => source.show(report && plane(report).length > 0 ? report : undefined, { options: run.options }),
     summary: (report) => {
       const best = peak(standAt(plane(report), { n: 1, width: Number.MAX_VALUE, step: 1 }).overTime);
       return sentences(
-        `On ${count(best.n)} images, the samples were most like the Gaussian’s after ${count(best.step)} steps: cosine ${fixed(best.cosineGaussian.mean)}.`,
+        `On ${count(best.n)} images, the samples were most like the Gaussian’s after ${count(best.step)} steps: cosine ${fixed(likeGaussian(best))}.`,
         divergenceSentence(report),
       );
     },
@@ -135,7 +148,9 @@ export function emergenceFigure(root, page, source) {
 
   /** @param {EmergenceReport} report @param {number} n */
   function tell(report, n) {
-    const long = report.findings.overTime.filter((sitting) => sitting.n === n).sort((a, b) => a.step - b.step);
+    /** @param {Point | undefined} point */
+    const cosine = (point) => (point ? likeGaussian(point) : NaN);
+    const long = report.findings.overTime.filter((point) => point.n === n).sort((a, b) => a.step - b.step);
     // Capacity shows best where the training set is not so small that every network leaves the Gaussian.
     const finals = atTheEnd(report, Number.MAX_VALUE);
     const best = long.length > 0 ? peak(long) : undefined;
@@ -144,19 +159,18 @@ export function emergenceFigure(root, page, source) {
     const [narrow, wide] = [finals[0], finals[finals.length - 1]];
     live.set({
       "emergence.peak.step": best ? count(best.step) : "–",
-      "emergence.peak.cosine": fixed(best?.cosineGaussian.mean ?? NaN),
+      "emergence.peak.cosine": fixed(cosine(best)),
       "emergence.last.step": last ? count(last.step) : "–",
-      "emergence.last.cosine": fixed(last?.cosineGaussian.mean ?? NaN),
-      "emergence.last.memorized": percent(last?.closeness.memorized.mean ?? NaN),
+      "emergence.last.cosine": fixed(cosine(last)),
+      "emergence.last.memorized": percent(last ? memorized(last).mean : NaN),
       "emergence.capacity.n": wide ? count(wide.n) : "–",
       "emergence.best.width": middle ? count(widthOf(middle)) : "–",
-      "emergence.best.cosine": fixed(middle?.cosineGaussian.mean ?? NaN),
+      "emergence.best.cosine": fixed(cosine(middle)),
       "emergence.wide.width": wide ? count(widthOf(wide)) : "–",
-      "emergence.wide.cosine": fixed(wide?.cosineGaussian.mean ?? NaN),
+      "emergence.wide.cosine": fixed(cosine(wide)),
       "emergence.narrow.width": narrow ? count(widthOf(narrow)) : "–",
-      "emergence.narrow.cosine": fixed(narrow?.cosineGaussian.mean ?? NaN),
+      "emergence.narrow.cosine": fixed(cosine(narrow)),
     });
-    const cosine = (/** @type {Sitting | undefined} */ sitting) => sitting?.cosineGaussian.mean ?? NaN;
     live.claim(
       "emergence.early",
       report.final && best && last ? best.step < last.step && cosine(last) < cosine(best) - 0.05 : undefined,
@@ -175,8 +189,8 @@ export function emergenceFigure(root, page, source) {
   }
 }
 
-/** What the reader wants to see. @param {Readonly<import("../parameters.js").Values>} values */
-const wish = (values) => ({
+/** What the reader wants to see. @param {Readonly<Values>} values */
+const wanted = (values) => ({
   n: values["emergence.n"],
   width: values["emergence.width"],
   step: values["emergence.step"],
@@ -185,11 +199,11 @@ const wish = (values) => ({
 /**
  * The recorded networks to compare a live one with: those whose learning rate went the same way.
  * @param {EmergenceReport} report
- * @param {Sitting} sitting of that report
+ * @param {Point} point of that report
  * @param {EmergenceReport} recorded
  */
-const likeOf = (report, sitting, recorded) =>
-  report.findings.overTime.includes(sitting) ? recorded.findings.overTime : recorded.findings.overWidth;
+const likeOf = (report, point, recorded) =>
+  report.findings.overTime.includes(point) ? recorded.findings.overTime : recorded.findings.overWidth;
 
 /**
  * Every network of one size, at every moment.
@@ -199,29 +213,29 @@ const likeOf = (report, sitting, recorded) =>
 function mapChart(root, choose) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<Map>} */ ({
+    /** @type {ChartSpec<Map>} */ ({
       name: "networks by width and training time",
-      label: ({ sittings, current }) =>
-        `${sittings.length} networks by width and training steps; chosen: width ${count(widthOf(current))} after ` +
-        `${count(current.step)} steps, memorized ${percent(current.closeness.memorized.mean)}`,
-      columns: ["Width", "Steps", "Epochs", "Parameters", "Cosine to D_G", "Distance to D_G", "Memorized", "GL score"],
-      rows: ({ sittings }) =>
-        sittings.map((sitting) => [
-          noted(count(widthOf(sitting)), divergence([sitting])),
-          count(sitting.step),
-          count(Math.round(sitting.epochs)),
-          count(sitting.parameters),
-          ...SCORES.map(({ value }) => fixed(value(sitting).mean, 3)),
+      label: ({ points, current }) =>
+        `${points.length} networks by width and training steps; chosen: width ${count(widthOf(current))} after ` +
+        `${count(current.step)} steps, copies ${percent(memorized(current).mean)}`,
+      columns: ["Width", "Steps", "Epochs", "Parameters", "Cosine to D_G", "Distance to D_G", "Copies", "GL score"],
+      rows: ({ points }) =>
+        points.map((point) => [
+          noted(count(widthOf(point)), divergence([point])),
+          count(point.step),
+          count(Math.round(point.epochs)),
+          count(point.parameters),
+          ...SCORES.map(({ value }) => fixed(value(point).mean, 3)),
         ]),
       pick: choose,
-      options({ sittings, current }) {
-        const widths = [...new Set(sittings.map(widthOf))];
+      options({ points, current }) {
+        const widths = [...new Set(points.map(widthOf))];
         return {
           height: MAP_HEIGHT,
           ...MARGIN,
           marginTop: 26,
           marginBottom: 40,
-          x: { type: "log", label: null, ticks: tens(sittings), tickFormat: count, tickSize: 4, insetLeft: 10 },
+          x: { type: "log", label: null, ticks: tens(points), tickFormat: count, tickSize: 4, insetLeft: 10 },
           y: { type: "log", label: null, ticks: widths, tickFormat: count, tickSize: 0, insetTop: 10, insetBottom: 10 },
           marks: [
             ruleX([current.step], { stroke: "var(--line)" }),
@@ -229,17 +243,17 @@ function mapChart(root, choose) {
             title("Width", { dx: -36 }),
             axisName("training steps"),
             // A square has become a copier, a circle has not.
-            dot(sittings, {
+            dot(points, {
               x: "step",
               y: widthOf,
               r: 7,
-              symbol: (/** @type {Sitting} */ { closeness }) => (closeness.memorized.mean >= 0.5 ? "square" : "circle"),
-              fill: ({ closeness }) => memorizedColour(closeness.memorized.mean),
+              symbol: (/** @type {Point} */ point) => (memorized(point).mean >= 0.5 ? "square" : "circle"),
+              fill: (point) => memorizedColour(memorized(point).mean),
               stroke: "var(--muted)",
               strokeWidth: 0.75,
             }),
             crosses(
-              sittings.map((sitting) => ({ ...sitting, diverged: divergence([sitting]) })),
+              points.map((point) => ({ ...point, diverged: divergence([point]) })),
               { x: "step", y: widthOf },
             ),
             dot([current], { x: "step", y: widthOf, r: 11, stroke: "var(--ink)", strokeWidth: 2.5 }),
@@ -260,14 +274,14 @@ function mapChart(root, choose) {
 function curvesChart(root, name, choose) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<Curves>} */ ({
+    /** @type {ChartSpec<Curves>} */ ({
       name,
-      label({ axis, sittings, at }) {
+      label({ axis, points, at }) {
         const what = axis === "step" ? "training steps" : "width";
-        if (sittings.length === 0) return `Scores over ${what}: 0 networks so far`;
-        const best = peak(sittings);
+        if (points.length === 0) return `Scores over ${what}: 0 networks so far`;
+        const best = peak(points);
         return (
-          `Scores over ${what}: the cosine to the Gaussian’s samples is largest, ${fixed(best.cosineGaussian.mean)}, at ` +
+          `Scores over ${what}: the cosine to the Gaussian’s samples is largest, ${fixed(likeGaussian(best))}, at ` +
           `${count(position(axis, best))}; chosen: ${count(at)}`
         );
       },
@@ -278,39 +292,39 @@ function curvesChart(root, name, choose) {
         "± s.e.",
         "Distance to D_G",
         "± s.e.",
-        "Memorized",
+        "Copies",
         "± s.e.",
         "GL score",
         "± s.e.",
       ],
-      rows: ({ sittings }) =>
-        sittings.map((sitting) => [
-          noted(count(sitting.step), divergence([sitting])),
-          count(widthOf(sitting)),
-          ...SCORES.flatMap(({ value }) => [fixed(value(sitting).mean, 3), fixed(value(sitting).standardError, 3)]),
+      rows: ({ points }) =>
+        points.map((point) => [
+          noted(count(point.step), divergence([point])),
+          count(widthOf(point)),
+          ...SCORES.flatMap(({ value }) => [fixed(value(point).mean, 3), fixed(value(point).standardError, 3)]),
         ]),
       pick: choose,
-      options({ axis, sittings, recorded, at, top }) {
-        /** @param {Sitting[]} networks */
+      options({ axis, points, recorded, at, top }) {
+        /** @param {Point[]} networks */
         const scores = (networks) =>
           SCORES.flatMap((score) =>
-            networks.map((sitting) => ({
+            networks.map((point) => ({
               name: score.name,
-              x: position(axis, sitting),
-              y: score.value(sitting).mean,
-              diverged: divergence([sitting]),
+              x: position(axis, point),
+              y: score.value(point).mean,
+              diverged: divergence([point]),
             })),
           );
-        const [points, behind] = [scores(sittings), scores(recorded)];
+        const [scored, behind] = [scores(points), scores(recorded)];
         const [first] = recorded;
         const note =
           first && `faint: recorded, N = ${count(first.n)}${axis === "step" ? `, width ${count(widthOf(first))}` : ""}`;
         const references =
-          sittings.length === 0
+          points.length === 0
             ? []
-            : [{ name: "GL score", y: sittings[0].closenessHeldOut.gl.mean, label: "held-out images" }];
-        const positions = [...points, ...behind].map(({ x }) => x);
-        const shown = points.some(({ x }) => x === at) ? [at] : [];
+            : [{ name: "GL score", y: points[0].heldOut.gl.mean, label: "held-out images" }];
+        const positions = [...scored, ...behind].map(({ x }) => x);
+        const shown = scored.some(({ x }) => x === at) ? [at] : [];
         return {
           height: CURVES_HEIGHT,
           ...MARGIN,
@@ -321,7 +335,7 @@ function curvesChart(root, name, choose) {
             type: "log",
             label: null,
             domain: positions.length > 0 ? [Math.min(...positions), Math.max(...positions)] : [1, 10],
-            ticks: axis === "width" ? sittings.map(widthOf) : tens([...sittings, ...recorded]),
+            ticks: axis === "width" ? points.map(widthOf) : tens([...points, ...recorded]),
             tickFormat: count,
             tickSize: 4,
           },
@@ -351,15 +365,15 @@ function curvesChart(root, name, choose) {
               dy: -26,
               fill: "var(--muted)",
             }),
-            line(points, { fy: "name", x: "x", y: "y", stroke: "var(--d-theta)", strokeWidth: 2 }),
-            dot(points, { fy: "name", x: "x", y: "y", r: 3, fill: "var(--d-theta)" }),
+            line(scored, { fy: "name", x: "x", y: "y", stroke: "var(--d-theta)", strokeWidth: 2 }),
+            dot(scored, { fy: "name", x: "x", y: "y", r: 3, fill: "var(--d-theta)" }),
             dot(
-              points.filter(({ x }) => x === at),
+              scored.filter(({ x }) => x === at),
               { fy: "name", x: "x", y: "y", r: 5.5, fill: "var(--d-theta)", stroke: "var(--paper)", strokeWidth: 2 },
             ),
-            crosses(points, { fy: "name", x: "x", y: "y" }),
+            crosses(scored, { fy: "name", x: "x", y: "y" }),
             text(
-              points.filter(({ x }) => x === at),
+              scored.filter(({ x }) => x === at),
               { fy: "name", x: "x", y: "y", text: ({ y }) => fixed(y), dy: -13, ...HALO },
             ),
             axisName(axis === "step" ? "training steps" : "width", { fy: () => SCORES[SCORES.length - 1].name }),
@@ -370,11 +384,11 @@ function curvesChart(root, name, choose) {
   );
 }
 
-/** The powers of ten among the training steps of these networks. @param {Sitting[]} sittings */
-function tens(sittings) {
-  const steps = sittings.map(({ step }) => step);
+/** The powers of ten among the training steps of these networks. @param {Point[]} points */
+function tens(points) {
+  const steps = points.map(({ step }) => step);
   return [10, 100, 1000, 10_000, 100_000].filter((ten) => ten >= Math.min(...steps) && ten <= Math.max(...steps));
 }
 
-/** @param {"step" | "width"} axis @param {Sitting} sitting */
-const position = (axis, sitting) => (axis === "step" ? sitting.step : widthOf(sitting));
+/** @param {"step" | "width"} axis @param {Point} point */
+const position = (axis, point) => (axis === "step" ? point.step : widthOf(point));

@@ -1,18 +1,24 @@
-/** Figure I.1, under the slider: both denoisers' errors on this image at every noise level. */
+/** Figure I.1, under the slider: the denoisers' errors on this image at every noise level. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { chart } from "../chart.js";
-import { DENOISERS, EXACT, HIGH_NOISE, LOW_NOISE } from "../denoisers.js";
-import { liveFigure, SETTING, setting } from "../figure.js";
-import { fixed, significant } from "../format.js";
-import { fromFraction, parameters } from "../parameters.js";
+import { chart } from "../ui/chart.js";
+import { FITTED, mapDenoisers } from "../reports/denoisers.js";
+import { HIGH_NOISE, LOW_NOISE } from "../reports/verdicts.js";
+import { liveFigure, SETTING, setting } from "./figure.js";
+import { fixed, significant } from "../ui/format.js";
+import { parameters } from "../state/parameters.js";
+import { fromFraction } from "../state/slider-scale.js";
 
-/** @typedef {import("../engine/protocol.js").SweepResult} SweepResult */
+/**
+ * @import { SweepResult } from "../engine/protocol.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
 
 const SIGMA = parameters["denoise.sigma"];
 const LEVELS = 33;
 const SIGMAS = Array.from({ length: LEVELS }, (_, i) => fromFraction(SIGMA, i / (LEVELS - 1)));
 const LEVELS_PER_CALL = 3;
-const KEYS = /** @type {const} */ (["sigmas", "empirical", "gaussian", "between", "effective"]);
+const LISTS = /** @type {const} */ (["sigmas", "between", "effective"]);
 /** Errors that the chart marks; the second is that of a guess of nothing, the standard deviation of the images. */
 const HEIGHTS = [0, 0.5];
 /** Labels stand left of here: to the right the curves run together. */
@@ -20,7 +26,7 @@ const LABELS_END = Math.round(0.7 * LEVELS);
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {Page} page
  */
 export function errorsFigure(root, page) {
   const { store, live } = page;
@@ -37,7 +43,7 @@ export function errorsFigure(root, page) {
       running.abort();
       const { signal } = (running = new AbortController());
       /** @type {SweepResult} */
-      const whole = { sigmas: [], empirical: [], gaussian: [], between: [], effective: [] };
+      const whole = { sigmas: [], errors: {}, between: [], effective: [] };
       // A few levels to a call, so that the slider's own calls are answered in between.
       for (let i = 0; i < LEVELS && !signal.aborted; i += LEVELS_PER_CALL) {
         const part = await page.engine
@@ -56,7 +62,8 @@ export function errorsFigure(root, page) {
             if (failure.kind !== "Cancelled") throw failure;
           });
         if (!part) return undefined;
-        for (const name of KEYS) whole[name].push(...part[name]);
+        for (const name of LISTS) whole[name].push(...part[name]);
+        mapDenoisers(part.errors, (errors, id) => (whole.errors[id] ??= []).push(...errors));
       }
       return whole;
     },
@@ -80,27 +87,29 @@ export function errorsFigure(root, page) {
 function errorsChart(root) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<SweepResult & {sigma: number}>} */ ({
+    /** @type {ChartSpec<SweepResult & {sigma: number}>} */ ({
       name: "errors over the noise level",
-      label: ({ empirical, gaussian }) =>
-        `Error over the noise level: from ${fixed(empirical[0])} to ${fixed(empirical[LEVELS - 1])} for the empirical ` +
-        `and from ${fixed(gaussian[0])} to ${fixed(gaussian[LEVELS - 1])} for the Gaussian denoiser`,
-      columns: ["σ", "Empirical: error", "Gaussian: error", "Effective number of images"],
-      rows: ({ sigmas, empirical, gaussian, effective }) =>
+      label: (result) =>
+        `Error over the noise level: ` +
+        curves(result)
+          .map(({ label, points }) => `${label} from ${fixed(points[0].error)} to ${fixed(points[LEVELS - 1].error)}`)
+          .join("; "),
+      columns: ["σ", ...FITTED.map(({ short }) => `${short}: error`), "Effective number of images"],
+      rows: ({ sigmas, errors, effective }) =>
         sigmas.map((sigma, i) => [
           significant(sigma),
-          fixed(empirical[i], 3),
-          fixed(gaussian[i], 3),
+          ...FITTED.map(({ id }) => fixed(errors[id]?.[i] ?? NaN, 3)),
           significant(effective[i]),
         ]),
       options(result) {
-        const { sigmas, sigma, empirical, gaussian } = result;
-        const top = Math.max(...empirical, ...gaussian);
-        // Labels stand where the curves are furthest apart, above each curve if there is room between the two.
-        const gaps = empirical.slice(2, LABELS_END).map((error, i) => Math.abs(error - gaussian[i + 2]));
+        const { sigma } = result;
+        const all = curves(result);
+        const top = Math.max(...all.flatMap(({ points }) => points.map(({ error }) => error)));
+        // Labels stand where the curves are furthest apart, above each curve if there is room between them.
+        const gaps = all[0].points.slice(2, LABELS_END).map((_, i) => leastGap(all.map(({ points }) => points[i + 2].error)));
         const labelAt = 2 + gaps.indexOf(Math.max(...gaps));
         const roomy = Math.max(...gaps) > 0.3 * top;
-        const upper = empirical[labelAt] > gaussian[labelAt] ? "empirical" : "gaussian";
+        const highest = Math.max(...all.map(({ points }) => points[labelAt].error));
         return {
           height: 112,
           marginTop: 16,
@@ -114,16 +123,14 @@ function errorsChart(root) {
             text(HEIGHTS, { y: (error) => error, text: String, frameAnchor: "right", dy: -6, fill: "var(--muted)" }),
             ruleX([sigma], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
             text(["Error"], { text: (label) => label, frameAnchor: "top-left", dy: -12, fill: "var(--muted)" }),
-            ...EXACT.flatMap((name) => {
-              const { label, colour, dash } = DENOISERS[name];
-              const points = sigmas.map((level, i) => ({ sigma: level, error: result[name][i] }));
+            ...all.flatMap(({ short, colour, dash, points }) => {
               return [
                 line(points, { x: "sigma", y: "error", stroke: colour, strokeWidth: 2, strokeDasharray: dash }),
                 text([points[labelAt]], {
                   x: "sigma",
                   y: "error",
-                  text: () => label,
-                  dy: roomy || name === upper ? -9 : 10,
+                  text: () => short,
+                  dy: roomy || points[labelAt].error === highest ? -9 : 10,
                   textAnchor: "start",
                 }),
                 dot([interpolate(points, sigma)], {
@@ -143,6 +150,19 @@ function errorsChart(root) {
   );
 }
 
+/** The error of each denoiser at each level. @param {SweepResult} result */
+const curves = ({ sigmas, errors }) =>
+  FITTED.flatMap((row) => {
+    const list = errors[row.id];
+    return list ? [{ ...row, points: sigmas.map((sigma, i) => ({ sigma, error: list[i] })) }] : [];
+  });
+
+/** The smallest distance between two of several numbers. @param {number[]} values */
+function leastGap(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  return Math.min(...sorted.slice(1).map((value, i) => value - sorted[i]));
+}
+
 /**
  * The point of a curve at `sigma`, between its two neighbours on the log scale.
  * @param {{sigma: number, error: number}[]} points
@@ -154,6 +174,6 @@ function interpolate(points, sigma) {
     points.findIndex((point) => point.sigma >= sigma),
   );
   const [a, b] = [points[after - 1], points[after]];
-  const share = Math.log(sigma / a.sigma) / Math.log(b.sigma / a.sigma);
-  return { sigma, error: a.error + share * (b.error - a.error) };
+  const fraction = Math.log(sigma / a.sigma) / Math.log(b.sigma / a.sigma);
+  return { sigma, error: a.error + fraction * (b.error - a.error) };
 }

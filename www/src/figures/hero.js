@@ -1,26 +1,33 @@
 /** The first picture: from copies to the Gaussian's images, as the training set grows. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { axisSlider } from "../axis-slider.js";
-import { chart } from "../chart.js";
-import { DENOISERS } from "../denoisers.js";
-import { isSound } from "../divergence.js";
-import { element } from "../dom.js";
-import { count, fixed, noted, percent } from "../format.js";
-import { drawGallery } from "../gallery.js";
-import { crosses, HALO } from "../marks.js";
-import { provenance, ReportSource, reportFigure } from "../reports.js";
-import { nearestStop } from "../run-slider.js";
-import { curve, levelOf, networks, sizes, spread } from "../sweep.js";
-import { ALIKE } from "../verdicts.js";
+import { axisSlider } from "../ui/axis-slider.js";
+import { chart } from "../ui/chart.js";
+import { denoiser } from "../reports/denoisers.js";
+import { isSound } from "../reports/divergence.js";
+import { element } from "../ui/dom.js";
+import { count, fixed, noted, percent } from "../ui/format.js";
+import { crosses, HALO } from "../ui/marks.js";
+import { provenance } from "../reports/provenance.js";
+import { cosineWith, memorized, trained } from "../reports/report.js";
+import { ReportSource } from "../reports/source.js";
+import { reportFigure } from "./report-figure.js";
+import { curve, levelOf, linearityAt, networks, sizes, spread } from "../reports/transition.js";
+import { ALIKE, MANY_COPIES } from "../reports/verdicts.js";
+import { drawSamples } from "../ui/images.js";
+import { nearestStop } from "../reports/nearest.js";
 
-/** @typedef {import("../sweep.js").Sweep} Sweep */
+/**
+ * @import { Point } from "../reports/report.js"
+ * @import { Sweep } from "../reports/transition.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
 
 /** The recorded run that it shows. */
 const RUN = "transition-faithful-faces";
 /** The noise level of its linearity: where networks that copy and networks that do not differ most. */
 const SIGMA = 1;
-/** From these shares of copies on, the network copies; up to these, it makes new images. */
-const COPIES = 0.5;
+/** Up to this fraction of copies, the first figure says that the network makes new images. */
 const NEW = 0.05;
 
 /**
@@ -28,32 +35,27 @@ const NEW = 0.05;
  * @property {string} label
  * @property {string} colour
  * @property {string} [dash]
- * @property {string} symbol
+ * @property {string} marker
  * @property {boolean} [hollow]
- * @property {(point: import("../report.js").Point, sweep: Sweep) => number} of
+ * @property {(point: Point, sweep: Sweep) => number} of
  */
 
 /** What the chart shows, and how. @type {Curve[]} */
 const CURVES = [
-  { ...DENOISERS.empirical, label: "Copies", of: ({ closeness }) => closeness.memorized.mean },
+  { ...denoiser("empirical"), label: "Copies", of: (point) => memorized(point).mean },
   {
-    ...DENOISERS.gaussian,
-    label: "Like the Gaussian’s",
-    hollow: true,
-    of: ({ cosineGaussian }) => cosineGaussian.mean,
+    ...denoiser("gaussian"),
+    label: "Similarity to Gaussian",
+    of: (point) => cosineWith(point, "gaussian")?.mean ?? NaN,
   },
-  {
-    ...DENOISERS.trained,
-    label: "Linearity",
-    of: ({ linearity }, sweep) => linearity[levelOf(sweep, SIGMA)].cosine.mean,
-  },
+  { ...denoiser("trained"), label: "Linearity", of: (point, sweep) => linearityAt(trained(point), levelOf(sweep, SIGMA)) },
   // A distance to the training set, so in the training set's colour.
-  { label: "GL score", colour: "var(--d-data)", dash: "1 3", symbol: "triangle", of: ({ closeness }) => closeness.gl.mean },
+  { label: "GL score", colour: "var(--d-data)", dash: "1 3", marker: "triangle", of: (point) => trained(point).closeness.gl.mean },
 ];
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {Page} page
  */
 export function heroFigure(root, page) {
   const { store, live } = page;
@@ -69,23 +71,23 @@ export function heroFigure(root, page) {
       const all = sizes(sweep);
       const n = nearestStop(all, values["hero.n"]);
       const chosen = networks(sweep, n);
-      const [memorized, cosine, linearity, gl] = CURVES.map(({ of }) => spread(chosen, (point) => of(point, sweep)).mean);
+      const [copies, cosine, linearity, gl] = CURVES.map(({ of }) => spread(chosen, (point) => of(point, sweep)).mean);
       showSizes(
         all.map((value) => ({ value, label: count(value) })),
         n,
       );
-      drawGallery(root, sweep.shape, chosen[0].gallery);
+      drawSamples(root, sweep.shape, chosen[0]);
       drawChart({ sweep, n });
       sentence.textContent = chosen.every(isSound)
-        ? say(n, memorized, cosine)
-        : `Trained on ${count(n)} images, the network broke down.`;
+        ? say(n, copies, cosine)
+        : `Trained on ${count(n)} images, the network diverged.`;
       live.set({
         "hero.n": count(n),
-        "hero.memorized": percent(memorized),
+        "hero.memorized": percent(copies),
         "hero.cosine": fixed(cosine),
         "hero.linearity": fixed(linearity),
         "hero.gl": fixed(gl),
-        "hero.heldOut": fixed(spread(chosen, ({ closenessHeldOut }) => closenessHeldOut.gl.mean).mean),
+        "hero.heldOut": fixed(spread(chosen, ({ heldOut }) => heldOut.gl.mean).mean),
         "hero.seeds": count(chosen.length),
         "hero.provenance": provenance(sweep),
       });
@@ -97,16 +99,16 @@ export function heroFigure(root, page) {
 /**
  * What the pictures show, in one sentence.
  * @param {number} n
- * @param {number} memorized
+ * @param {number} fraction of copies
  * @param {number} cosine
  */
-function say(n, memorized, cosine) {
-  const copies = `${memorized === 0 ? "none" : percent(memorized)} of the samples are copies`;
+function say(n, fraction, cosine) {
+  const copies = `${fraction === 0 ? "none" : percent(fraction)} of the samples are copies`;
   const alike = `cosine ${fixed(cosine)}`;
-  if (memorized >= COPIES) {
-    return `Trained on ${count(n)} images, the network gives them back: ${copies}.`;
+  if (fraction >= MANY_COPIES) {
+    return `Trained on ${count(n)} images, the network reproduces them: ${copies}.`;
   }
-  if (memorized > NEW) return `Trained on ${count(n)} images, the network is in between: ${copies}.`;
+  if (fraction > NEW) return `Trained on ${count(n)} images, the network is in between: ${copies}.`;
   if (cosine < ALIKE) return `Trained on ${count(n)} images, the network makes new ones: ${copies}.`;
   return `Trained on ${count(n)} images, the network makes new ones, and they are nearly the Gaussian’s (${alike}).`;
 }
@@ -120,7 +122,7 @@ function heroChart(root, choose) {
   let stops = [];
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<{sweep: Sweep, n: number}>} */ ({
+    /** @type {ChartSpec<{sweep: Sweep, n: number}>} */ ({
       name: "the finding",
       label({ sweep }) {
         const ends = CURVES.map(({ label, of }) => {
@@ -161,7 +163,7 @@ function heroChart(root, choose) {
               fill: "var(--muted)",
             }),
             ruleX([n], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
-            ...CURVES.flatMap(({ label, colour, dash, symbol, hollow, of }, i) => {
+            ...CURVES.flatMap(({ label, colour, dash, marker: symbol, hollow, of }, i) => {
               const values = curve(sweep, (point) => of(point, sweep));
               const at = { x: "n", y: "mean" };
               return [

@@ -1,33 +1,37 @@
-/** Figure III.2: the ways of D_θ, D_L, D_G and D_M from the same noise, step by step. */
-import { ends } from "../bias.js";
-import { setEnd } from "../controls.js";
-import { divergence } from "../divergence.js";
-import { canvas, element, make, onPoint } from "../dom.js";
-import { showNumbers } from "../figure-tools.js";
-import { count, fixed, significant } from "../format.js";
-import { drawPicture, pictureCount } from "../images.js";
-import { reportFigure } from "../reports.js";
-import { runSlider } from "../run-slider.js";
-import { decodeImages } from "../runs.js";
-import { ALIKE, FEW_COPIES, MANY_COPIES } from "../verdicts.js";
+/** Figure III.2: the paths of all denoisers from the same noise, step by step. */
+import { ends } from "../reports/gaussian-bias.js";
+import { setEnd } from "../ui/controls.js";
+import { divergence } from "../reports/divergence.js";
+import { canvas, element, make, onPoint } from "../ui/dom.js";
+import { count, fixed, significant } from "../ui/format.js";
+import { decodeImages, drawPicture, pictureCount } from "../ui/images.js";
+import { DENOISERS } from "../reports/denoisers.js";
+import { cosineWith, memorized } from "../reports/report.js";
+import { reportFigure } from "./report-figure.js";
+import { runSlider } from "../ui/run-slider.js";
+import { ALIKE, FEW_COPIES, MANY_COPIES } from "../reports/verdicts.js";
 
 /**
- * @typedef {import("../report.js").Report<"gaussian-bias">} BiasReport
- * @typedef {import("../report.js").Bias} Bias
- * @typedef {import("../engine/protocol.js").Pictures} Pictures
- * @typedef {import("../report.js").Path["denoiser"]} Denoiser
+ * @import { DenoiserId } from "../reports/denoisers.js"
+ * @import { Pictures } from "../engine/protocol.js"
+ * @import { Bias, Report } from "../reports/report.js"
+ * @import { ReportSource } from "../reports/source.js"
+ * @import { Table } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
  */
 
-const ROWS = /** @type {const} */ (["trained", "linear", "gaussian", "empirical"]);
+/**
+ * @typedef {Report<"gaussian-bias">} BiasReport
+ */
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
- * @param {import("../reports.js").ReportSource<"gaussian-bias">} source
+ * @param {Page} page
+ * @param {ReportSource<"gaussian-bias">} source
  */
 export function pathsFigure(root, page, source) {
   const { store, live } = page;
-  const strips = Object.fromEntries(ROWS.map((name) => [name, element(root, `path-${name}`)]));
+  const strips = DENOISERS.map(({ id }) => element(root, `path-${id}`));
   const labels = element(root, "path-sigmas");
   const showSteps = runSlider(element(root, "path-step"), store, "bias.step");
   /** The cells of each step, all rows and its noise level. @type {HTMLElement[][]} */
@@ -37,20 +41,20 @@ export function pathsFigure(root, page, source) {
   const layOut = (steps) => {
     if (columns.length === steps) return;
     columns = Array.from({ length: steps }, (_, step) => {
-      const cells = [...ROWS.map(() => make("canvas", { ariaHidden: "true" })), make("span")];
+      const cells = [...DENOISERS.map(() => make("canvas", { ariaHidden: "true" })), make("span")];
       for (const cell of cells) onPoint(cell, () => store.set({ "bias.step": step + 1 }));
       return cells;
     });
     root.style.setProperty("--steps", String(steps));
-    ROWS.forEach((name, row) => strips[name].replaceChildren(...columns.map((cells) => cells[row])));
-    labels.replaceChildren(...columns.map((cells) => cells[ROWS.length]));
+    strips.forEach((strip, row) => strip.replaceChildren(...columns.map((cells) => cells[row])));
+    labels.replaceChildren(...columns.map((cells) => cells[DENOISERS.length]));
   };
 
   reportFigure(root, page, source, {
     reads: ["bias.model", "bias.sample", "bias.step"],
     draw(report, values) {
       const model = ends(report)[values["bias.model"] === "few" ? 0 : 1];
-      const { sigmas } = model.paths[0];
+      const { pathSigmas: sigmas, paths } = model;
       const diverged = divergence([model]);
       layOut(sigmas.length);
       const step = Math.min(values["bias.step"], sigmas.length) - 1;
@@ -60,12 +64,12 @@ export function pathsFigure(root, page, source) {
       );
       columns.forEach((cells, i) => {
         cells.forEach((cell) => cell.classList.toggle("selected", i === step));
-        cells[ROWS.length].textContent = significant(sigmas[i], 2);
+        cells[DENOISERS.length].textContent = significant(sigmas[i], 2);
       });
       let samples = 1;
-      for (const [row, name] of ROWS.entries()) {
-        const path = model.paths.find(({ denoiser }) => denoiser === name);
-        element(root, `walk-${name}`).toggleAttribute("data-missing", !path);
+      for (const [row, { id }] of DENOISERS.entries()) {
+        const path = paths[id];
+        element(root, `walk-${id}`).toggleAttribute("data-missing", !path);
         if (!path) continue;
         /** @param {string} images */
         const pictures = (images) => decodeImages(report.shape, images);
@@ -75,9 +79,9 @@ export function pathsFigure(root, page, source) {
         path.denoised.forEach((images, i) =>
           drawPicture(/** @type {HTMLCanvasElement} */ (columns[i][row]), pictures(images), sample),
         );
-        drawPicture(canvas(root, `${name}-now`), pictures(path.denoised[step]), sample);
-        drawPicture(canvas(root, `${name}-ended`), ended, sample);
-        drawPicture(canvas(root, `${name}-next`), pictures(path.nearest), sample);
+        drawPicture(canvas(root, `${id}-now`), pictures(path.denoised[step]), sample);
+        drawPicture(canvas(root, `${id}-ended`), ended, sample);
+        drawPicture(canvas(root, `${id}-next`), pictures(path.nearest), sample);
       }
       live.set({
         "bias.model.n": count(model.n),
@@ -85,12 +89,10 @@ export function pathsFigure(root, page, source) {
         "bias.step": count(step + 1),
         "bias.step.sigma": significant(sigmas[step], 2),
         "bias.sample": `${((values["bias.sample"] - 1) % samples) + 1} of ${samples}`,
-        "bias.cosine.linear": fixed(model.cosineLinear?.mean ?? NaN),
-        "bias.cosine.gaussian": fixed(model.cosineGaussian.mean),
-        "bias.cosine.empirical": fixed(model.cosineEmpirical.mean),
+        ...Object.fromEntries(DENOISERS.map(({ id }) => [`bias.cosine.${id}`, fixed(cosine(model, id))])),
       });
       setEnd(root, "bias.sample", samples);
-      showNumbers(root, () => [distances(report, model)]);
+      page.contents.showNumbers(root, () => [distances(report, model)]);
       tell(report);
     },
   });
@@ -98,50 +100,57 @@ export function pathsFigure(root, page, source) {
   /** @param {BiasReport} report */
   function tell(report) {
     const [few, many] = ends(report);
+    /** Between the samples of a network's linear fit and of D_G. @param {Bias} model */
+    const linearGaussian = ({ denoisers }) => denoisers.linear?.against.gaussian?.cosine.mean ?? NaN;
     live.set({
-      "bias.few.cosine.gaussian": fixed(few.cosineGaussian.mean),
-      "bias.few.cosine.empirical": fixed(few.cosineEmpirical.mean),
-      "bias.few.cosine.linear": fixed(few.cosineLinear?.mean ?? NaN),
-      "bias.few.cosine.linearGaussian": fixed(few.cosineLinearGaussian?.mean ?? NaN),
-      "bias.many.cosine.gaussian": fixed(many.cosineGaussian.mean),
-      "bias.many.cosine.linear": fixed(many.cosineLinear?.mean ?? NaN),
-      "bias.many.cosine.linearGaussian": fixed(many.cosineLinearGaussian?.mean ?? NaN),
+      ...Object.fromEntries(
+        DENOISERS.flatMap(({ id }) => [
+          [`bias.few.cosine.${id}`, fixed(cosine(few, id))],
+          [`bias.many.cosine.${id}`, fixed(cosine(many, id))],
+        ]),
+      ),
+      "bias.few.cosine.linearGaussian": fixed(linearGaussian(few)),
+      "bias.many.cosine.linearGaussian": fixed(linearGaussian(many)),
     });
-    // A run that is under way has tested nothing yet.
-    const generalizes = report.final && many.closeness.memorized.mean < FEW_COPIES;
-    const memorizes = report.final && few.closeness.memorized.mean > MANY_COPIES;
+    // A run that is under way has tested nothing yet, and a preview has no D_L.
+    const fitted = report.final && few.denoisers.linear !== undefined && many.denoisers.linear !== undefined;
+    const generalizes = report.final && memorized(many).mean < FEW_COPIES;
+    const memorizes = report.final && memorized(few).mean > MANY_COPIES;
     live.claim(
       "bias.samples",
-      generalizes && many.cosineLinear ? Math.min(many.cosineLinear.mean, many.cosineGaussian.mean) > ALIKE : undefined,
+      generalizes && fitted ? Math.min(cosine(many, "linear"), cosine(many, "gaussian")) > ALIKE : undefined,
       [many],
     );
     live.claim(
       "bias.fewSamples",
-      memorizes && few.cosineLinear && many.cosineLinear
-        ? few.cosineLinear.mean < many.cosineLinear.mean - 0.1
-        : undefined,
+      memorizes && fitted ? cosine(few, "linear") < cosine(many, "linear") - 0.1 : undefined,
       [few, many],
     );
     live.claim(
       "bias.leaves",
-      memorizes && few.cosineLinear && few.cosineLinearGaussian && many.cosineLinearGaussian
-        ? few.cosineLinearGaussian.mean < many.cosineLinearGaussian.mean - 0.05 &&
-            few.cosineLinearGaussian.mean > few.cosineLinear.mean
+      memorizes && fitted
+        ? linearGaussian(few) < linearGaussian(many) - 0.05 && linearGaussian(few) > cosine(few, "linear")
         : undefined,
       [few, many],
     );
-    live.claim("bias.otherCopies", memorizes ? few.cosineEmpirical.mean < 0.95 : undefined, [few]);
+    live.claim("bias.otherCopies", memorizes ? cosine(few, "empirical") < 0.95 : undefined, [few]);
   }
 }
 
+/** Between the samples of the network and of another denoiser. @param {Bias} model @param {DenoiserId} id */
+const cosine = (model, id) => cosineWith(model, id)?.mean ?? NaN;
+
 /**
- * How far the other denoisers' answers are from the network's, step by step, over all samples.
+ * How far the other denoisers' outputs are from the network's, step by step, over all samples.
  * @param {BiasReport} report
  * @param {Bias} model
- * @returns {import("../chart.js").Table}
+ * @returns {Table}
  */
-function distances({ shape }, { n, paths }) {
-  const [first, ...others] = ROWS.flatMap((name) => paths.find(({ denoiser }) => denoiser === name) ?? []);
+function distances({ shape }, { n, paths, pathSigmas }) {
+  const [first, ...others] = DENOISERS.flatMap(({ id, symbol }) => {
+    const path = paths[id];
+    return path ? [{ symbol, path }] : [];
+  });
   /** @param {string} a @param {string} b images */
   const apart = (a, b) => {
     const [ours, theirs] = [a, b].map((images) => decodeImages(shape, images).rgba);
@@ -150,15 +159,12 @@ function distances({ shape }, { n, paths }) {
     return Math.sqrt(sum / (0.75 * ours.length));
   };
   return {
-    title: `Root mean square distance to the network's answers in grey levels of 255, N = ${n}`,
-    columns: ["Step", "σ", ...others.map(({ denoiser }) => LETTERS[denoiser])],
-    rows: first.sigmas.map((sigma, step) => [
+    title: `Root mean square distance to the network's outputs in grey levels of 255, N = ${n}`,
+    columns: ["Step", "σ", ...others.map(({ symbol }) => symbol)],
+    rows: pathSigmas.map((sigma, step) => [
       step + 1,
       significant(sigma, 4),
-      ...others.map(({ denoised }) => fixed(apart(first.denoised[step], denoised[step]))),
+      ...others.map(({ path }) => fixed(apart(first.path.denoised[step], path.denoised[step]))),
     ]),
   };
 }
-
-/** @type {Record<Denoiser, string>} */
-const LETTERS = { trained: "D_θ", linear: "D_L", gaussian: "D_G", empirical: "D_M" };

@@ -1,18 +1,26 @@
 /** Figure IV.2: where networks memorize, by the number of training images and the time they trained. */
 import { cell, text } from "@observablehq/plot";
-import { chart } from "../chart.js";
-import { divergence } from "../divergence.js";
-import { element } from "../dom.js";
-import { count, fixed, noted, percent } from "../format.js";
-import { axisName, crosses, title } from "../marks.js";
-import { memorizedColour, memorizedInk } from "../memorized.js";
-import { reportFigure } from "../reports.js";
-import { nearestStop, runSlider } from "../run-slider.js";
-import { onset, pace, widthOf } from "../sittings.js";
+import { chart } from "../ui/chart.js";
+import { divergence } from "../reports/divergence.js";
+import { element } from "../ui/dom.js";
+import { count, fixed, noted, percent } from "../ui/format.js";
+import { axisName, crosses, title } from "../ui/marks.js";
+import { memorizedColour, memorizedInk } from "../ui/memorized.js";
+import { memorized, trained } from "../reports/report.js";
+import { reportFigure } from "./report-figure.js";
+import { runSlider } from "../ui/run-slider.js";
+import { likeGaussian, onset, pace, widthOf } from "../reports/emergence.js";
+import { nearestStop } from "../reports/nearest.js";
 
 /**
- * @typedef {import("../report.js").Sitting} Sitting
- * @typedef {{sizes: number[], steps: number[], sittings: Sitting[], n: number, step: number}} Phase
+ * @import { Point } from "../reports/report.js"
+ * @import { ReportSource } from "../reports/source.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/**
+ * @typedef {{sizes: number[], steps: number[], points: Point[], n: number, step: number}} Phase
  */
 
 const ROW = 44;
@@ -20,8 +28,8 @@ const MARGIN = { marginLeft: 56, marginRight: 2, marginTop: 8, marginBottom: 40 
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
- * @param {import("../reports.js").ReportSource<"emergence">} source
+ * @param {Page} page
+ * @param {ReportSource<"emergence">} source
  */
 export function phaseFigure(root, page, source) {
   const { store, live } = page;
@@ -37,34 +45,34 @@ export function phaseFigure(root, page, source) {
     reads: ["emergence.n", "emergence.step"],
     draw(report, values) {
       const { config, findings } = report;
-      const sittings = findings.overTime;
+      const points = findings.overTime;
       const sizes = [...config.sizes].sort((/** @type {number} */ a, /** @type {number} */ b) => a - b);
-      // As the library looks at networks: also at their end, and never later.
+      // As the library evaluates networks: at their end too, and never later.
       const last = config.trainLong.steps;
       const steps = [...config.checkpoints.filter((/** @type {number} */ step) => step < last), last];
       const [n, step] = [nearestStop(sizes, values["emergence.n"]), nearestStop(steps, values["emergence.step"])];
-      width = sittings.length > 0 ? widthOf(sittings[0]) : values["emergence.width"];
+      width = points.length > 0 ? widthOf(points[0]) : values["emergence.width"];
       showSizes(sizes, n);
       showSteps(steps, step);
-      drawPhase({ sizes, steps, sittings, n, step });
-      const chosen = sittings.find((sitting) => sitting.n === n && sitting.step === step);
+      drawPhase({ sizes, steps, points, n, step });
+      const chosen = points.find((point) => point.n === n && point.step === step);
       live.set({
         "phase.n": count(n),
         "phase.step": count(step),
-        "phase.memorized": chosen ? percent(chosen.closeness.memorized.mean) : "not there yet",
-        "phase.cosine": fixed(chosen?.cosineGaussian.mean ?? NaN),
+        "phase.memorized": chosen ? percent(memorized(chosen).mean) : "not there yet",
+        "phase.cosine": fixed(chosen ? likeGaussian(chosen) : NaN),
         "phase.epochs": chosen ? noted(count(Math.round(chosen.epochs)), divergence([chosen])) : "–",
       });
-      tell(sizes, sittings, report.final);
+      tell(sizes, points, report.final);
     },
   });
 
-  /** @param {number[]} sizes @param {Sitting[]} sittings @param {boolean} final */
-  function tell(sizes, sittings, final) {
-    const onsets = sizes.map((size) => onset(sittings, size));
-    const reached = onsets.filter((sitting) => sitting !== undefined);
+  /** @param {number[]} sizes @param {Point[]} points @param {boolean} final */
+  function tell(sizes, points, final) {
+    const onsets = sizes.map((size) => onset(points, size));
+    const reached = onsets.filter((point) => point !== undefined);
     const [first, last] = [reached[0], reached[reached.length - 1]];
-    const epochs = reached.map((sitting) => Math.round(sitting.epochs));
+    const epochs = reached.map((point) => Math.round(point.epochs));
     const [least, most] = [Math.min(...epochs), Math.max(...epochs)];
     live.set({
       "phase.first.n": first ? count(first.n) : "–",
@@ -75,7 +83,7 @@ export function phaseFigure(root, page, source) {
       "phase.never": count(sizes.length - reached.length),
       "phase.sizes": count(sizes.length),
     });
-    const paces = sizes.flatMap((size) => pace(sittings, size) ?? []);
+    const paces = sizes.flatMap((size) => pace(points, size) ?? []);
     const [soonest, latest] = [Math.min(...paces), Math.max(...paces)];
     live.set({
       "phase.pace.steps":
@@ -83,12 +91,12 @@ export function phaseFigure(root, page, source) {
     });
     const tested = final && reached.length > 1;
     // A size that did not come to copy in this run comes after all that did.
-    const steps = onsets.map((sitting) => sitting?.step ?? Infinity);
+    const steps = onsets.map((point) => point?.step ?? Infinity);
     const rises = steps.every((step, i) => i === 0 || step >= steps[i - 1]) && steps[0] < steps[steps.length - 1];
-    live.claim("phase.later", tested ? rises : undefined, sittings);
+    live.claim("phase.later", tested ? rises : undefined, points);
     // Checkpoints are a factor of two apart, so that is how exactly the times are known.
-    live.claim("phase.epochs", tested ? most <= 2 * least : undefined, sittings);
-    live.claim("phase.pace", final && paces.length > 1 ? latest <= 2 * soonest : undefined, sittings);
+    live.claim("phase.epochs", tested ? most <= 2 * least : undefined, points);
+    live.claim("phase.pace", final && paces.length > 1 ? latest <= 2 * soonest : undefined, points);
   }
 }
 
@@ -99,36 +107,36 @@ export function phaseFigure(root, page, source) {
 function phaseChart(root, choose) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<Phase>} */ ({
-      name: "memorized fraction by training images and steps",
-      label: ({ sizes, sittings, n, step }) => {
-        const chosen = sittings.find((sitting) => sitting.n === n && sitting.step === step);
-        const copied = sizes.filter((size) => onset(sittings, size) !== undefined);
+    /** @type {ChartSpec<Phase>} */ ({
+      name: "copies by training images and steps",
+      label: ({ sizes, points, n, step }) => {
+        const chosen = points.find((point) => point.n === n && point.step === step);
+        const copied = sizes.filter((size) => onset(points, size) !== undefined);
         return (
-          `Memorized fraction by number of training images and training steps; ${copied.length} of ${sizes.length} ` +
+          `Copies by number of training images and training steps; ${copied.length} of ${sizes.length} ` +
           `sizes come to copy half of their samples. Chosen: N = ${count(n)} after ${count(step)} steps, ` +
-          (chosen ? percent(chosen.closeness.memorized.mean) : "not there yet")
+          (chosen ? percent(memorized(chosen).mean) : "not there yet")
         );
       },
-      columns: ["N", "Steps", "Epochs", "Memorized", "± s.e.", "Cosine to D_G", "GL score"],
-      rows: ({ sittings }) =>
-        sittings.map(({ n, step, status, epochs, closeness, cosineGaussian }) => [
-          noted(count(n), divergence([{ status }])),
-          count(step),
-          count(Math.round(epochs)),
-          percent(closeness.memorized.mean),
-          percent(closeness.memorized.standardError),
-          fixed(cosineGaussian.mean, 3),
-          fixed(closeness.gl.mean, 3),
+      columns: ["N", "Steps", "Epochs", "Copies", "± s.e.", "Cosine to D_G", "GL score"],
+      rows: ({ points }) =>
+        points.map((point) => [
+          noted(count(point.n), divergence([point])),
+          count(point.step),
+          count(Math.round(point.epochs)),
+          percent(memorized(point).mean),
+          percent(memorized(point).standardError),
+          fixed(likeGaussian(point), 3),
+          fixed(trained(point).closeness.gl.mean, 3),
         ]),
       pick: (step, n) => n !== undefined && choose(step, n),
-      options({ sizes, steps, sittings, n, step }, width) {
+      options({ sizes, steps, points, n, step }, width) {
         const grid = sizes.flatMap((size) => steps.map((time) => ({ n: size, step: time })));
-        const cells = sittings.map(({ n: size, step: time, status, closeness }) => ({
-          n: size,
-          step: time,
-          share: closeness.memorized.mean,
-          diverged: divergence([{ status }]),
+        const cells = points.map((point) => ({
+          n: point.n,
+          step: point.step,
+          copies: memorized(point).mean,
+          diverged: divergence([point]),
         }));
         const roomy = width / steps.length > 56;
         return {
@@ -138,16 +146,16 @@ function phaseChart(root, choose) {
           y: { domain: [...sizes].reverse(), label: null, tickFormat: count, tickSize: 0, padding: 0 },
           marks: [
             cell(grid, { x: "step", y: "n", inset: 1, fill: "var(--panel)" }),
-            cell(cells, { x: "step", y: "n", inset: 1, fill: ({ share }) => memorizedColour(share) }),
+            cell(cells, { x: "step", y: "n", inset: 1, fill: ({ copies }) => memorizedColour(copies) }),
             text(cells, {
               x: "step",
               y: "n",
-              text: ({ share }) => (roomy || Number.isNaN(share) ? percent(share) : String(Math.round(100 * share))),
-              fill: ({ share }) => memorizedInk(share),
+              text: ({ copies }) => (roomy || Number.isNaN(copies) ? percent(copies) : String(Math.round(100 * copies))),
+              fill: ({ copies }) => memorizedInk(copies),
               fontSize: 13,
               fontWeight: 400,
             }),
-            crosses(cells, { x: "step", y: "n", r: 3.5, dy: 15, stroke: ({ share }) => memorizedInk(share) }),
+            crosses(cells, { x: "step", y: "n", r: 3.5, dy: 15, stroke: ({ copies }) => memorizedInk(copies) }),
             cell([{ n, step }], { x: "step", y: "n", inset: 0, fill: "none", stroke: "var(--ink)", strokeWidth: 2.5 }),
             title("N", { frameAnchor: "left", dx: -50, dy: 0 }),
             axisName("training steps"),

@@ -1,24 +1,29 @@
 /** Figure I.3: 64 samples of each denoiser from the same noise, their nearest training images, and the scores. */
 import { dot, ruleX, text, tickX } from "@observablehq/plot";
-import { chart } from "../chart.js";
-import { DENOISERS, EXACT, MEMORIZED } from "../denoisers.js";
-import { canvas, element, NARROW, onPoint } from "../dom.js";
-import { liveFigure, SETTING, setting } from "../figure.js";
-import { count, fixed, percent, significant } from "../format.js";
-import { drawGrid, drawPicture } from "../images.js";
+import { chart } from "../ui/chart.js";
+import { FITTED } from "../reports/denoisers.js";
+import { COPY_RATIO } from "../reports/verdicts.js";
+import { canvas, element, NARROW, onPoint } from "../ui/dom.js";
+import { liveFigure, SETTING, setting } from "./figure.js";
+import { count, fixed, percent, significant } from "../ui/format.js";
+import { drawGrid, drawPicture } from "../ui/images.js";
 
-/** @typedef {import("../engine/protocol.js").SamplesResult} SamplesResult */
+/**
+ * @import { SamplesResult } from "../engine/protocol.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
 
 const COUNT = 64;
 const COLUMNS = 8;
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {Page} page
  */
 export function samplesFigure(root, page) {
   const { store, live } = page;
-  const grids = EXACT.flatMap((name) => [element(root, `${name}-samples`), element(root, `${name}-neighbours`)]);
+  const grids = FITTED.flatMap(({ id }) => [element(root, `${id}-samples`), element(root, `${id}-neighbours`)]);
   for (const grid of grids) {
     onPoint(grid, ({ clientX, clientY }) => {
       const { left, top, width, height } = grid.getBoundingClientRect();
@@ -39,11 +44,10 @@ export function samplesFigure(root, page) {
       grid.style.setProperty("--row", String(Math.floor(pick / COLUMNS)));
     }
     if (!latest) return;
-    for (const name of EXACT) {
-      const set = latest[name];
-      drawPicture(canvas(root, `${name}-picked`), set.images, pick);
-      drawPicture(canvas(root, `${name}-picked-nearest`), set.nearest, pick);
-      live.set({ [`samples.${name}.ratio`]: fixed(set.d1[pick] / set.d2[pick]) });
+    for (const { id, set } of sets(latest)) {
+      drawPicture(canvas(root, `${id}-picked`), set.images, pick);
+      drawPicture(canvas(root, `${id}-picked-nearest`), set.nearest, pick);
+      live.set({ [`samples.${id}.ratio`]: fixed(set.d1[pick] / set.d2[pick]) });
     }
     drawRatios({ ...latest, pick });
   };
@@ -55,59 +59,71 @@ export function samplesFigure(root, page) {
       lane.call("samples", { setting: setting(values), seed: values["samples.seed"], count: COUNT }),
     draw(result) {
       latest = result;
-      for (const name of EXACT) {
-        const { images, nearest, gl, glSquared, memorized } = result[name];
-        drawGrid(canvas(root, `${name}-grid`), images, COLUMNS);
-        drawGrid(canvas(root, `${name}-nearest-grid`), nearest, COLUMNS);
+      for (const { id, set } of sets(result)) {
+        drawGrid(canvas(root, `${id}-grid`), set.images, COLUMNS);
+        drawGrid(canvas(root, `${id}-nearest-grid`), set.nearest, COLUMNS);
         live.set({
-          [`samples.${name}.gl`]: fixed(gl),
-          [`samples.${name}.glSquared`]: fixed(glSquared),
-          [`samples.${name}.memorized`]: percent(memorized),
+          [`samples.${id}.gl`]: fixed(set.gl),
+          [`samples.${id}.glSquared`]: fixed(set.glSquared),
+          [`samples.${id}.memorized`]: percent(set.memorized),
         });
       }
-      live.set({ "samples.heldOut.gl": fixed(result.heldOutGl), "samples.n": count(result.n) });
-      live.claim("samples.copies", result.empirical.memorized >= 0.98);
-      live.claim("samples.new", result.gaussian.memorized <= 0.02);
+      const { empirical, gaussian } = result.denoisers;
+      live.set({ "samples.heldOut.gl": fixed(result.heldOut.gl), "samples.n": count(result.n) });
+      live.claim("samples.copies", empirical && empirical.memorized >= 0.98);
+      live.claim("samples.new", gaussian && gaussian.memorized <= 0.02);
       live.announce(
-        `Of ${COUNT} samples, the empirical denoiser copied ${percent(result.empirical.memorized)}, ` +
-          `the Gaussian denoiser ${percent(result.gaussian.memorized)}. ` +
-          `Generalization scores: ${fixed(result.empirical.gl)} and ${fixed(result.gaussian.gl)}.`,
+        `Copies among ${COUNT} samples: ` +
+          sets(result)
+            .map(({ label, set }) => `${label} ${percent(set.memorized)}, generalization score ${fixed(set.gl)}`)
+            .join("; ") +
+          ".",
       );
       drawPick();
     },
   });
 }
 
+/** The denoisers that have samples, in the order of the table. @param {SamplesResult} result */
+const sets = ({ denoisers }) =>
+  FITTED.flatMap((row) => {
+    const set = denoisers[row.id];
+    return set ? [{ ...row, set }] : [];
+  });
+
 /**
- * The ratio of the two nearest distances, one tick a sample.
+ * The ratio of the two nearest distances, one tick per sample.
  * @param {HTMLElement} root
  */
 function ratiosChart(root) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<SamplesResult & {pick: number}>} */ ({
+    /** @type {ChartSpec<SamplesResult & {pick: number}>} */ ({
       name: "nearest over second nearest training image",
-      label: ({ empirical, gaussian }) =>
-        `Distance to the nearest over distance to the second nearest training image: ` +
-        `${percent(empirical.memorized)} of D_M’s samples and ${percent(gaussian.memorized)} of D_G’s lie below one third`,
-      columns: ["Sample", "D_M: d₁", "D_M: d₂", "D_M: d₁/d₂", "D_G: d₁", "D_G: d₂", "D_G: d₁/d₂"],
-      rows: ({ empirical, gaussian }) =>
-        Array.from(empirical.d1, (_, i) => [
+      label: (result) =>
+        `Distance to the nearest over distance to the second nearest training image; below one third lie ` +
+        sets(result)
+          .map(({ symbol, set }) => `${percent(set.memorized)} of ${symbol}’s samples`)
+          .join(", "),
+      columns: ["Sample", ...FITTED.flatMap(({ symbol }) => [`${symbol}: d₁`, `${symbol}: d₂`, `${symbol}: d₁/d₂`])],
+      rows: (result) =>
+        Array.from({ length: COUNT }, (_, i) => [
           i + 1,
-          ...[empirical, gaussian].flatMap(({ d1, d2 }) => [
+          ...sets(result).flatMap(({ set: { d1, d2 } }) => [
             significant(d1[i]),
             significant(d2[i]),
             fixed(d1[i] / d2[i], 3),
           ]),
         ]),
       options(result, width) {
-        const points = EXACT.flatMap((name) =>
-          Array.from(result[name].d1, (d1, i) => ({ name, i, ratio: d1 / result[name].d2[i], ...DENOISERS[name] })),
+        const shown = sets(result);
+        const points = shown.flatMap(({ id, short, colour, set: { d1, d2 } }) =>
+          Array.from(d1, (nearest, i) => ({ id, short, colour, i, ratio: nearest / d2[i] })),
         );
         return {
-          height: 132,
+          height: 56 + 38 * shown.length,
           marginTop: 22,
-          marginLeft: 72,
+          marginLeft: 84,
           marginRight: 8,
           marginBottom: 34,
           x: {
@@ -117,10 +133,10 @@ function ratiosChart(root) {
             ticks: width < NARROW ? 3 : 5,
             tickSize: 4,
           },
-          y: { domain: EXACT, axis: null, padding: 0.3 },
+          y: { domain: shown.map(({ id }) => id), axis: null, padding: 0.3 },
           marks: [
-            ruleX([MEMORIZED], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
-            text([MEMORIZED], {
+            ruleX([COPY_RATIO], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
+            text([COPY_RATIO], {
               x: (x) => x,
               text: () => "← copies",
               frameAnchor: "top",
@@ -129,7 +145,7 @@ function ratiosChart(root) {
               dy: -14,
               fill: "var(--muted)",
             }),
-            text([MEMORIZED], {
+            text([COPY_RATIO], {
               x: (x) => x,
               text: () => "new images →",
               frameAnchor: "top",
@@ -141,8 +157,8 @@ function ratiosChart(root) {
             text(
               points.filter(({ i }) => i === 0),
               {
-                y: "name",
-                text: "label",
+                y: "id",
+                text: "short",
                 frameAnchor: "left",
                 textAnchor: "end",
                 dx: -10,
@@ -150,7 +166,7 @@ function ratiosChart(root) {
             ),
             tickX(points, {
               x: "ratio",
-              y: "name",
+              y: "id",
               stroke: "colour",
               strokeOpacity: 0.55,
               strokeWidth: 1.5,
@@ -159,7 +175,7 @@ function ratiosChart(root) {
               points.filter(({ i }) => i === result.pick),
               {
                 x: "ratio",
-                y: "name",
+                y: "id",
                 r: 4.5,
                 fill: "colour",
                 stroke: "var(--paper)",

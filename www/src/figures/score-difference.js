@@ -1,32 +1,40 @@
-/** Figure III.1: how far D_L, D_G and D_M are from the trained network, at every noise level. */
+/** Figure III.1: how far the other denoisers are from the trained network, at every noise level. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { ends } from "../bias.js";
-import { chart, onAxis } from "../chart.js";
-import { QUICK_FACES } from "../data.js";
-import { DENOISERS } from "../denoisers.js";
-import { divergence, divergenceSentence, isSound } from "../divergence.js";
-import { element, NARROW } from "../dom.js";
-import { count, fixed, noted, sentences, significant } from "../format.js";
-import { labelPlace } from "../labels.js";
-import { axisName, crosses, HALO } from "../marks.js";
-import { provenance, reportFigure, ReportSource } from "../reports.js";
-import { runPanel } from "../run-panel.js";
-import { nearestStop } from "../run-slider.js";
-import { AS_GOOD, FEW_COPIES, MANY_COPIES, MIDDLE_SIGMA } from "../verdicts.js";
+import { ends } from "../reports/gaussian-bias.js";
+import { chart, onAxis } from "../ui/chart.js";
+import { QUICK_FACES } from "../state/data-sets.js";
+import { DENOISERS } from "../reports/denoisers.js";
+import { divergence, divergenceSentence, isSound } from "../reports/divergence.js";
+import { element, NARROW } from "../ui/dom.js";
+import { count, fixed, noted, sentences, significant } from "../ui/format.js";
+import { labelPlace } from "../ui/labels.js";
+import { axisName, crosses, HALO } from "../ui/marks.js";
+import { provenance } from "../reports/provenance.js";
+import { cosineWith, memorized } from "../reports/report.js";
+import { ReportSource } from "../reports/source.js";
+import { reportFigure } from "./report-figure.js";
+import { runPanel } from "../runs/run-panel.js";
+import { AS_GOOD, FEW_COPIES, MANY_COPIES, MIDDLE_SIGMA } from "../reports/verdicts.js";
+import { nearestStop } from "../reports/nearest.js";
 
 /**
- * @typedef {import("../report.js").Report<"gaussian-bias">} BiasReport
- * @typedef {import("../report.js").Bias} Bias
- * @typedef {import("../report.js").Estimate} Estimate
- * @typedef {import("../parameters.js").Split} Split
- * @typedef {{sigmas: number[], models: [Bias, Bias]}} Pair
- * @typedef {Pair & {split: Split, final: boolean, recorded: Pair | undefined}} Shown `recorded`: drawn faint behind a live run
- * @typedef {"linear" | "gaussian" | "empirical"} Other
+ * @import { DenoiserId } from "../reports/denoisers.js"
+ * @import { Bias, Estimate, Report } from "../reports/report.js"
+ * @import { Split } from "../state/parameters.js"
+ * @import { Store } from "../state/store.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
  */
 
-/** The denoisers that the network is compared with, in the order in which they are drawn. */
-const OTHERS = /** @type {const} */ (["empirical", "gaussian", "linear"]);
-/** The noise levels that the axis has at least; a network that still trains is looked at at a few only. */
+/**
+ * @typedef {Report<"gaussian-bias">} BiasReport
+ * @typedef {{sigmas: number[], models: [Bias, Bias]}} Pair
+ * @typedef {Pair & {split: Split, final: boolean, recorded: Pair | undefined}} Shown `recorded`: drawn faint behind a live run
+ */
+
+/** The denoisers that the network is compared with; the first of them is drawn on top. */
+const OTHERS = DENOISERS.filter(({ id }) => id !== "trained");
+/** The noise levels that the axis has at least; a preview has a few only. */
 const LEVELS = [0.05, 10];
 const HEIGHT = 260;
 /** Pixels that two labels need between them. */
@@ -34,7 +42,7 @@ const LABEL_ROOM = 26;
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {Page} page
  * @param {ReportSource<"gaussian-bias">} source
  */
 export function scoreDifferenceFigure(root, page, source) {
@@ -68,12 +76,12 @@ export function scoreDifferenceFigure(root, page, source) {
     about: () =>
       "Trains two small networks, on 16 and on 1,024 faces of 12 × 12 pixels, and fits a linear denoiser to each. Their " +
       "curves are drawn over the recorded ones.",
-    onReport: (report, run) => source.show(report, run),
+    onReport: (report, run) => source.show(report, { options: run.options }),
     summary(report) {
       const [few, many] = ends(report);
       return sentences(
-        `Cosine between the samples of the network and of its linear fit: ${fixed(few.cosineLinear?.mean ?? NaN)} at ` +
-          `N = ${count(few.n)}, ${fixed(many.cosineLinear?.mean ?? NaN)} at N = ${count(many.n)}.`,
+        `Cosine between the samples of the network and of its linear fit: ${fixed(cosineWith(few, "linear")?.mean ?? NaN)} at ` +
+          `N = ${count(few.n)}, ${fixed(cosineWith(many, "linear")?.mean ?? NaN)} at N = ${count(many.n)}.`,
         divergenceSentence(report),
       );
     },
@@ -86,31 +94,32 @@ export function scoreDifferenceFigure(root, page, source) {
     const sigma = nearestStop(report.sigmas, MIDDLE_SIGMA);
     const at = report.sigmas.indexOf(sigma);
     // A run that is under way has tested nothing yet.
-    const memorizes = report.final && few.closeness.memorized.mean > MANY_COPIES;
-    const generalizes = report.final && many.closeness.memorized.mean < FEW_COPIES;
-    const [error, errorGaussian] = [many.errorHeldOut[at]?.mean ?? NaN, many.errorGaussian[at]?.mean ?? NaN];
+    const memorizes = report.final && memorized(few).mean > MANY_COPIES;
+    const generalizes = report.final && memorized(many).mean < FEW_COPIES;
+    const { trained, gaussian } = many.denoisers;
+    const [error, errorGaussian] = [trained.error.heldOut[at]?.mean ?? NaN, gaussian.error.heldOut[at]?.mean ?? NaN];
     live.set({
-      "bias.source": provenance(report),
+      "bias.source": provenance(report, source.shownOrigin.file),
       "bias.few": count(few.n),
       "bias.many": count(many.n),
       "bias.steps": count(many.step),
       "bias.sigma": significant(sigma),
       "bias.few.train.empirical": estimate(differences(few, "empirical")?.train[at]),
       "bias.few.train.gaussian": estimate(differences(few, "gaussian")?.train[at]),
-      "bias.many.error": estimate(many.errorHeldOut[at]),
-      "bias.many.errorGaussian": estimate(many.errorGaussian[at]),
+      "bias.many.error": estimate(trained.error.heldOut[at]),
+      "bias.many.errorGaussian": estimate(gaussian.error.heldOut[at]),
       // At small budgets a network with many images may only just have got to where it is linear.
       "bias.age": !isSound(many)
         ? ""
         : error < 0.99 * errorGaussian
           ? "So it has learned more than the covariance, and is still close to the Gaussian."
-          : "So it has only just learned what the covariance tells; how long that lasts is the subject of Section IV.",
+          : "So it has only just learned what the covariance provides; how long that lasts is the subject of Section IV.",
       ...Object.fromEntries(
-        OTHERS.map((name) => [`bias.many.${name}`, estimate(differences(many, name)?.heldOut[at])]),
+        OTHERS.map(({ id }) => [`bias.many.${id}`, estimate(differences(many, id)?.heldOut[at])]),
       ),
     });
-    /** @param {Bias} model @param {Other} name @param {Split} split */
-    const mean = (model, name, split) => differences(model, name)?.[split][at].mean ?? NaN;
+    /** @param {Bias} model @param {DenoiserId} id @param {Split} split */
+    const mean = (model, id, split) => differences(model, id)?.[split][at].mean ?? NaN;
     live.claim(
       "bias.gaussian",
       generalizes ? mean(many, "gaussian", "heldOut") < 0.5 * mean(many, "empirical", "heldOut") : undefined,
@@ -118,7 +127,7 @@ export function scoreDifferenceFigure(root, page, source) {
     );
     live.claim(
       "bias.linear",
-      generalizes && many.differenceLinear
+      generalizes && differences(many, "linear")
         ? mean(many, "linear", "heldOut") < mean(many, "gaussian", "heldOut") &&
             mean(many, "linear", "heldOut") > 0.6 * mean(many, "gaussian", "heldOut")
         : undefined,
@@ -133,18 +142,14 @@ export function scoreDifferenceFigure(root, page, source) {
   }
 }
 
-/** The recorded runs of this section's figures. @param {import("../store.js").Store} store */
+/** The recorded runs of this section's figures. @param {Store} store */
 export const biasSource = (store) =>
   /** @type {ReportSource<"gaussian-bias">} */ (
     new ReportSource(store, ["bias.run"], (values) => `gaussian-bias-${values["bias.run"]}-faces`)
   );
 
-/** Between the network and one of the others. @param {Bias} model @param {Other} name */
-function differences(model, name) {
-  return { linear: model.differenceLinear, gaussian: model.differenceGaussian, empirical: model.differenceEmpirical }[
-    name
-  ];
-}
+/** Between the network and one of the others. @param {Bias} model @param {DenoiserId} id */
+const differences = ({ denoisers }, id) => denoisers.trained.against[id]?.difference;
 
 /** @param {Estimate | undefined} value */
 const estimate = (value) => (value ? fixed(value.mean, 3) : "–");
@@ -153,28 +158,26 @@ const estimate = (value) => (value ? fixed(value.mean, 3) : "–");
 function differencesChart(root) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<Shown>} */ ({
+    /** @type {ChartSpec<Shown>} */ ({
       name: "score differences",
       label({ sigmas, models, split }) {
         const sigma = nearestStop(sigmas, MIDDLE_SIGMA);
         const at = sigmas.indexOf(sigma);
         const images = split === "train" ? "training" : "held-out";
         const parts = models.map((model) => {
-          const values = OTHERS.map(
-            (name) => `${DENOISERS[name].label} ${estimate(differences(model, name)?.[split][at])}`,
-          );
+          const values = OTHERS.map(({ id, label }) => `${label} ${estimate(differences(model, id)?.[split][at])}`);
           return `network trained on ${count(model.n)} images: ${values.join(", ")}`;
         });
         return `Score difference to the network on ${images} images at noise level ${significant(sigma)}; ${parts.join("; ")}`;
       },
-      columns: ["N", "σ", "Linear", "± s.e.", "Gaussian", "± s.e.", "Empirical", "± s.e."],
+      columns: ["N", "σ", ...OTHERS.flatMap(({ short }) => [short, "± s.e."])],
       rows: ({ sigmas, models, split }) =>
         models.flatMap((model) =>
           sigmas.map((sigma, i) => [
             noted(count(model.n), divergence([model])),
             significant(sigma),
-            .../** @type {const} */ (["linear", "gaussian", "empirical"]).flatMap((name) => {
-              const value = differences(model, name)?.[split][i];
+            ...OTHERS.flatMap(({ id }) => {
+              const value = differences(model, id)?.[split][i];
               return value ? [fixed(value.mean, 4), fixed(value.standardError, 4)] : ["–", "–"];
             }),
           ]),
@@ -243,8 +246,8 @@ function differencesChart(root) {
             ...(narrow ? titles.slice(-1) : titles).map(({ facet: n }) =>
               axisName("noise level σ", { [axis]: () => n }),
             ),
-            ...curves.flatMap(({ name, points, colour, dash, symbol, label }) => {
-              const rivals = curves.filter((other) => other.facet === points[0].facet && other.name !== name);
+            ...curves.flatMap(({ id, points, colour, dash, marker, hollow, short }) => {
+              const rivals = curves.filter((other) => other.facet === points[0].facet && other.id !== id);
               const { at, above } = labelPlace(
                 points.map(({ value }) => value),
                 rivals.map((other) => other.points.map(({ value }) => value)),
@@ -264,17 +267,17 @@ function differencesChart(root) {
                   x: "sigma",
                   y: "value",
                   r: 3.5,
-                  symbol: /** @type {any} */ (symbol),
-                  fill: name === "gaussian" ? "var(--paper)" : colour,
-                  stroke: name === "gaussian" ? colour : "var(--paper)",
-                  strokeWidth: name === "gaussian" ? 2 : 1,
+                  symbol: marker,
+                  fill: hollow ? "var(--paper)" : colour,
+                  stroke: hollow ? colour : "var(--paper)",
+                  strokeWidth: hollow ? 2 : 1,
                 }),
                 crosses(points, { ...facet, x: "sigma", y: "value" }),
                 text([points[at]], {
                   ...facet,
                   x: "sigma",
                   y: "value",
-                  text: () => label,
+                  text: () => short,
                   dy: above ? -12 : 13,
                   ...HALO,
                 }),
@@ -290,25 +293,25 @@ function differencesChart(root) {
 /** A curve for each of the other denoisers in each of the panels, 0 and 1. @param {Pair} pair @param {Split} split */
 const curvesOf = ({ sigmas, models }, split) =>
   models.flatMap((model, facet) =>
-    OTHERS.flatMap((name) => {
-      const levels = differences(model, name)?.[split];
+    OTHERS.toReversed().flatMap((row) => {
+      const levels = differences(model, row.id)?.[split];
       if (!levels) return [];
-      const points = levels.map(({ mean }, i) => ({ facet, sigma: sigmas[i], value: mean, name, diverged: divergence([model]) }));
-      return [{ facet, name, points, ...DENOISERS[name] }];
+      const points = levels.map(({ mean }, i) => ({ facet, sigma: sigmas[i], value: mean, diverged: divergence([model]) }));
+      return [{ ...row, facet, points }];
     }),
   );
 
-/** What a trained network does, by the share of copies among its samples. @param {Bias} model */
+/** What a trained network does, by the fraction of copies among its samples. @param {Bias} model */
 function nature(model) {
-  if (!isSound(model)) return "Broken down";
-  const { memorized } = model.closeness;
-  return memorized.mean > MANY_COPIES ? "Memorizing" : memorized.mean < FEW_COPIES ? "Generalizing" : "In between";
+  if (!isSound(model)) return "Diverged";
+  const { mean } = memorized(model);
+  return mean > MANY_COPIES ? "Memorizing" : mean < FEW_COPIES ? "Generalizing" : "In between";
 }
 
 /** The largest difference in either split, so that the switch does not move the axis. @param {Bias} model */
 function highest(model) {
-  return OTHERS.flatMap((name) => {
-    const levels = differences(model, name);
+  return OTHERS.flatMap(({ id }) => {
+    const levels = differences(model, id);
     return levels ? [...levels.heldOut, ...levels.train].map(({ mean }) => mean) : [];
   });
 }

@@ -1,28 +1,32 @@
 /** Figure II.1: copies, distance and linearity against the number of training images, recorded and trained here. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { axisSlider } from "../axis-slider.js";
-import { chart, onAxis } from "../chart.js";
-import { DENOISERS } from "../denoisers.js";
-import { divergence, divergenceSentence, isSound } from "../divergence.js";
-import { element } from "../dom.js";
-import { showReport } from "../figure-tools.js";
-import { count, duration, fixed, noted, percent, sentences, significant } from "../format.js";
-import { inFrames } from "../frames.js";
-import { drawGallery } from "../gallery.js";
-import { labelPlaces } from "../labels.js";
-import { crosses } from "../marks.js";
-import { provenance, ReportSource, reportFigure } from "../reports.js";
-import { runPanel } from "../run-panel.js";
-import { nearestStop } from "../run-slider.js";
-import { compare, curve, curves, levelOf, networks, sizes, spread, transitionSentence } from "../sweep.js";
-import { ALIKE, AS_GOOD, DETAIL_SIGMA } from "../verdicts.js";
+import { axisSlider } from "../ui/axis-slider.js";
+import { chart, inFrames, onAxis } from "../ui/chart.js";
+import { denoiser, FITTED } from "../reports/denoisers.js";
+import { divergence, divergenceSentence, isSound } from "../reports/divergence.js";
+import { element } from "../ui/dom.js";
+import { count, duration, fixed, noted, percent, sentences, significant } from "../ui/format.js";
+import { labelPlaces } from "../ui/labels.js";
+import { crosses } from "../ui/marks.js";
+import { provenance } from "../reports/provenance.js";
+import { cosineWith } from "../reports/report.js";
+import { ReportSource } from "../reports/source.js";
+import { reportFigure } from "./report-figure.js";
+import { runPanel } from "../runs/run-panel.js";
+import { compare, curve, curves, levelOf, linearityAt, networks, sizes, spread, transitionSentence } from "../reports/transition.js";
+import { ALIKE, AS_GOOD, DETAIL_SIGMA } from "../reports/verdicts.js";
+import { drawSamples } from "../ui/images.js";
+import { nearestStop } from "../reports/nearest.js";
 
 /**
- * @typedef {import("../sweep.js").Sweep} Sweep
- * @typedef {import("../sweep.js").SizeSpread} SizeSpread
- * @typedef {import("../report.js").Point} Point
- * @typedef {import("../report.js").Linearity} Linearity
- *
+ * @import { DenoiserId } from "../reports/denoisers.js"
+ * @import { Measures, Point, Preset } from "../reports/report.js"
+ * @import { SizeSpread, Sweep } from "../reports/transition.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/**
  * @typedef {object} View what the figure shows
  * @property {Sweep} recorded
  * @property {Sweep | undefined} live what is trained here, once there is something to see
@@ -31,18 +35,33 @@ import { ALIKE, AS_GOOD, DETAIL_SIGMA } from "../verdicts.js";
  * @property {number} sigma one of the recorded noise levels
  *
  * @typedef {object} Reference a line to compare with
- * @property {string} label
+ * @property {string} short
  * @property {string} colour
  * @property {string} [dash]
  * @property {(point: Point, level: number) => number} of
  */
 
-/** Left and right of the charts; the sliders below them leave as much (linearity.css). */
-const [LEFT, RIGHT] = [44, 72];
+/** Left and right of the charts, and of the sliders below them. */
+const [LEFT, RIGHT] = [44, 84];
 const [HEIGHT, TOP, BOTTOM] = [156, 34, 8];
 const frame = { height: HEIGHT, marginTop: TOP, marginBottom: BOTTOM, marginLeft: LEFT, marginRight: RIGHT };
 
-const HELD_OUT = { label: "Held out", colour: "var(--d-data)", dash: "1 3" };
+const TRAINED = denoiser("trained");
+/** What new images of the same kind score. @type {Reference} */
+const HELD_OUT = { short: "Held out", colour: "var(--d-data)", dash: "1 3", of: ({ heldOut }) => heldOut.gl.mean };
+/** D_M makes nothing but copies, at distance 0 from the training set: recorded runs do not repeat it. */
+const BY_DEFINITION = { gl: 0, memorized: 1 };
+
+/**
+ * The scores of the samples of every fitted denoiser.
+ * @param {"gl" | "memorized"} name
+ * @returns {Reference[]}
+ */
+const closenessOf = (name) =>
+  FITTED.map((row) => ({
+    ...row,
+    of: ({ denoisers }) => denoisers[row.id]?.closeness?.[name].mean ?? (row.id === "empirical" ? BY_DEFINITION[name] : NaN),
+  }));
 
 /** @type {{name: "gl" | "memorized" | "linearity", heading: string, format: (value: number) => string, references: Reference[]}[]} */
 const PANELS = [
@@ -50,40 +69,30 @@ const PANELS = [
     name: "gl",
     heading: "GL score: distance to the nearest training image",
     format: (value) => fixed(value, 3),
-    references: [
-      // By definition: a copy is at distance 0 from the training set, and D_M makes nothing else.
-      { ...DENOISERS.empirical, of: () => 0 },
-      { ...HELD_OUT, of: ({ closenessHeldOut }) => closenessHeldOut.gl.mean },
-      { ...DENOISERS.gaussian, of: ({ closenessGaussian }) => closenessGaussian.gl.mean },
-    ],
+    references: [HELD_OUT, ...closenessOf("gl")],
   },
   {
     name: "memorized",
     heading: "Copies among the samples",
     format: percent,
-    references: [
-      // By definition, as above.
-      { ...DENOISERS.empirical, of: () => 1 },
-      { ...DENOISERS.gaussian, of: ({ closenessGaussian }) => closenessGaussian.memorized.mean },
-    ],
+    references: closenessOf("memorized"),
   },
   {
     name: "linearity",
     heading: "Linearity",
     format: (value) => fixed(value, 3),
-    references: [
-      { ...DENOISERS.gaussian, of: ({ linearityGaussian }, level) => linearityGaussian[level].cosine.mean },
-      { ...DENOISERS.empirical, of: ({ linearityEmpirical }, level) => linearityEmpirical[level].cosine.mean },
-    ],
+    references: FITTED.map((row) => ({ ...row, of: ({ denoisers }, level) => linearityOf(denoisers[row.id], level) })),
   },
 ];
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {Page} page
  */
 export function transitionFigure(root, page) {
   const { store } = page;
+  root.style.setProperty("--chart-left", `${LEFT}px`);
+  root.style.setProperty("--chart-right", `${RIGHT}px`);
   /** @type {Sweep | undefined} */
   let recorded;
   /** @type {Sweep | undefined} */
@@ -134,15 +143,15 @@ export function transitionFigure(root, page) {
     seed: "transition.seed",
     settings(seed) {
       if (!recorded) return undefined;
-      const preset = /** @type {import("../report.js").Preset} */ (store.values["transition.run"].split("-")[0]);
+      const preset = /** @type {Preset} */ (store.values["transition.run"].split("-")[0]);
       // The recorded run once more, from one seed.
       return { preset, data: recorded.data, config: { ...recorded.config, seeds: [seed] } };
     },
     about: () => (recorded ? plan(recorded) : ""),
     onReport(report, run) {
       live = report;
-      if (report) showReport(root, report, run);
-      else if (recorded) showReport(root, recorded);
+      if (report) page.contents.showReport(root, report, run.options);
+      else if (recorded) page.contents.showReport(root, recorded);
       redraw();
     },
     summary: (report) =>
@@ -153,7 +162,7 @@ export function transitionFigure(root, page) {
       ),
   });
   store.subscribe(["transition.run"], () => {
-    // Nothing is to be trained by what is no longer chosen.
+    // Nothing is trained for a choice that no longer stands.
     recorded = undefined;
     panel.layAside();
     panel.draw();
@@ -172,6 +181,9 @@ export function transitionFigure(root, page) {
   });
 }
 
+/** The linearity at one of the noise levels, if it was measured. @param {Measures | undefined} measures @param {number} level */
+const linearityOf = (measures, level) => (measures ? linearityAt(measures, level) : NaN);
+
 /** @param {number} value */
 const epochs = (value) => (value < 10 ? significant(value, 2) : count(Math.round(value)));
 
@@ -185,13 +197,13 @@ function plan({ config, record, seconds }) {
 /**
  * What one network makes, and how it was trained.
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {Page} page
  * @param {View} view
  */
 function drawPoint(root, page, { recorded, live, n }) {
   const here = live && networks(live, n)[0];
   const point = here ?? networks(recorded, n)[0];
-  drawGallery(root, recorded.shape, point.gallery);
+  drawSamples(root, recorded.shape, point);
   page.live.set({
     "transition.n": count(n),
     "transition.epochs": epochs(point.epochs),
@@ -203,7 +215,7 @@ function drawPoint(root, page, { recorded, live, n }) {
 }
 
 /**
- * A run that was looked at at this noise level: one that is under way is seen at few, and then it is the recorded one.
+ * A run that was measured at this noise level: a preview has few of them, and then it is the recorded one.
  * @param {Sweep} sweep
  * @param {Sweep} recorded
  * @param {number} sigma
@@ -212,7 +224,7 @@ const atLevel = (sweep, recorded, sigma) => (sweep.sigmas.includes(sigma) ? swee
 
 /**
  * The sentences around the figure.
- * @param {import("../figure.js").Page} page
+ * @param {Page} page
  * @param {View} view
  */
 function tell({ live }, { recorded, sweep, sigma }) {
@@ -228,14 +240,14 @@ function tell({ live }, { recorded, sweep, sigma }) {
     const values = curve(of, number);
     return [values[0].mean, values[last].mean];
   };
-  const cosine = ends(({ cosineGaussian }) => cosineGaussian.mean);
-  const heldOut = ends(({ closenessHeldOut }) => closenessHeldOut.gl.mean);
+  const cosine = ends((point) => cosineWith(point, "gaussian")?.mean ?? NaN);
+  const heldOut = ends((point) => point.heldOut.gl.mean);
   const peak = gl.reduce((best, size) => (size.mean > best.mean ? size : best));
   const times = ends((point) => point.epochs);
-  const [, empirical] = ends(({ linearityEmpirical }) => linearityEmpirical[level].cosine.mean, measured);
-  const [, gaussian] = ends(({ linearityGaussian }) => linearityGaussian[level].cosine.mean, measured);
-  const [, error] = ends(({ errorHeldOut }) => errorHeldOut[detail].mean);
-  const [, errorGaussian] = ends((point) => point.errorGaussian[detail].mean);
+  const [, empirical] = ends(({ denoisers }) => linearityAt(denoisers.empirical, level), measured);
+  const [, gaussian] = ends(({ denoisers }) => linearityAt(denoisers.gaussian, level), measured);
+  const [, error] = ends(({ denoisers }) => denoisers.trained.error.heldOut[detail].mean);
+  const [, errorGaussian] = ends(({ denoisers }) => denoisers.gaussian.error.heldOut[detail].mean);
   live.set({
     "transition.first": count(gl[0].n),
     "transition.last": count(gl[last].n),
@@ -246,8 +258,8 @@ function tell({ live }, { recorded, sweep, sigma }) {
     "transition.gl.last": fixed(gl[last].mean),
     "transition.linearity.first": fixed(linearity[0].mean),
     "transition.linearity.last": fixed(linearity[last].mean, 3),
-    "transition.linearityEmpirical.last": fixed(empirical),
-    "transition.linearityGaussian.last": fixed(gaussian, 3),
+    "transition.linearity.empirical": fixed(empirical),
+    "transition.linearity.gaussian": fixed(gaussian, 3),
     "transition.cosine.first": fixed(cosine[0]),
     "transition.cosine.last": fixed(cosine[1]),
     "transition.epochs.first": epochs(times[0]),
@@ -283,13 +295,13 @@ function tell({ live }, { recorded, sweep, sigma }) {
  * @param {boolean} alike whether its samples are those of D_G all the same
  */
 function age(better, alike) {
-  if (!better) return "So this one has only just come to what the mean and the covariance tell; the U-Net above has gone further.";
+  if (!better) return "So this one has only just learned what mean and covariance provide; the U-Net of the first figure has gone further.";
   return alike
     ? "So it has learned more than the mean and the covariance, and yet its samples resemble the Gaussian’s."
     : "So it has learned more than the mean and the covariance, and its samples are no longer quite the Gaussian’s.";
 }
 
-/** What sets are called where their own name is not a word. @type {Record<string, string>} */
+/** What the images of a set are called where its name is not a word. @type {Record<string, string>} */
 const SET_NAMES = { mnist: "MNIST digits", fashion: "Fashion-MNIST images" };
 
 /** What was trained, in a few words. @param {Sweep} sweep */
@@ -306,7 +318,7 @@ function describe({ config, data, shape }) {
  * @param {(n: number) => void} pick
  */
 function panelChart(root, { name, heading, format, references }, pick) {
-  /** What is trained here; a glance has few noise levels. @param {View} view */
+  /** What is trained here; a preview has few noise levels. @param {View} view */
   const ownValues = ({ live, sigma }) =>
     live && (name !== "linearity" || live.sigmas.includes(sigma)) ? curves(live, sigma)[name] : undefined;
   /** @param {View} view */
@@ -319,7 +331,7 @@ function panelChart(root, { name, heading, format, references }, pick) {
   };
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<View>} */ ({
+    /** @type {ChartSpec<View>} */ ({
       name: heading,
       label({ sweep, recorded, sigma }) {
         const values = curves(name === "linearity" ? atLevel(sweep, recorded, sigma) : sweep, sigma)[name];
@@ -332,7 +344,7 @@ function panelChart(root, { name, heading, format, references }, pick) {
         "Trained",
         "lowest",
         "highest",
-        ...references.map(({ label }) => label),
+        ...references.map(({ short }) => short),
         "Trained here",
       ],
       rows(view) {
@@ -364,8 +376,8 @@ function panelChart(root, { name, heading, format, references }, pick) {
         const domain = /** @type {const} */ ([floor, ceiling]);
         const ticks = [floor, (floor + 1) / 2, 1];
         const ends = [
-          ...others.map(({ label, values: list }) => ({ label, value: list[list.length - 1].mean })),
-          { label: own ? "Recorded" : DENOISERS.trained.label, value: values[values.length - 1].mean },
+          ...others.map(({ short, values: list }) => ({ label: short, value: list[list.length - 1].mean })),
+          { label: own ? "Recorded" : TRAINED.short, value: values[values.length - 1].mean },
           ...(own ? [{ label: "Here", value: own[own.length - 1].mean }] : []),
         ];
         const places = labelPlaces(
@@ -428,7 +440,7 @@ const title = (heading) =>
  */
 function series(values, n, faint) {
   const at = { x: "n", y: "mean" };
-  const { colour, symbol } = DENOISERS.trained;
+  const { colour, marker: symbol } = TRAINED;
   const strokeOpacity = faint ? 0.5 : 1;
   return [
     ruleX(values, { x: "n", y1: "low", y2: "high", stroke: colour, strokeWidth: 1.5, strokeOpacity }),
@@ -455,48 +467,40 @@ function levelsChart(root, pick) {
   /**
    * @param {Sweep} sweep
    * @param {number} n
-   * @param {(point: Point) => Linearity[]} of
+   * @param {DenoiserId} id
    */
-  const levels = (sweep, n, of) =>
+  const levels = (sweep, n, id) =>
     sweep.sigmas
-      .map((sigma, level) => ({ sigma, ...spread(networks(sweep, n), (point) => of(point)[level].cosine.mean) }))
+      .map((sigma, level) => ({ sigma, ...spread(networks(sweep, n), ({ denoisers }) => linearityOf(denoisers[id], level)) }))
       .sort((a, b) => a.sigma - b.sigma);
   /** @param {View} view */
   const lines = ({ recorded, live, n }) => {
     const own = live && networks(live, n).length > 0;
     return [
-      { ...DENOISERS.empirical, trained: false, faint: false, values: levels(recorded, n, (point) => point.linearityEmpirical) },
-      { ...DENOISERS.gaussian, trained: false, faint: false, values: levels(recorded, n, (point) => point.linearityGaussian) },
-      {
-        ...DENOISERS.trained,
-        ...(own ? { label: "Recorded" } : {}),
-        trained: true,
-        faint: own,
-        values: levels(recorded, n, (point) => point.linearity),
-      },
-      ...(own
-        ? [{ ...DENOISERS.trained, label: "Here", trained: true, faint: false, values: levels(live, n, (point) => point.linearity) }]
-        : []),
+      ...FITTED.map((row) => ({ ...row, faint: false, values: levels(recorded, n, row.id) })),
+      { ...TRAINED, ...(own && { short: "Recorded" }), faint: own, values: levels(recorded, n, "trained") },
+      ...(own ? [{ ...TRAINED, short: "Here", faint: false, values: levels(live, n, "trained") }] : []),
     ];
   };
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<View>} */ ({
+    /** @type {ChartSpec<View>} */ ({
       name: "linearity over the noise level",
       label(view) {
         const lowest = lines(view).map(
-          ({ label, values }) => `${label} ${fixed(Math.min(...onAxis(values.map(({ mean }) => mean))))}`,
+          ({ short, values }) => `${short} ${fixed(Math.min(...onAxis(values.map(({ mean }) => mean))))}`,
         );
         return `Linearity over the noise level at N = ${count(view.n)}; lowest: ${lowest.join(", ")}`;
       },
-      columns: ["σ", "Empirical", "Gaussian", "Trained", "lowest", "highest", "Trained here"],
+      columns: ["σ", ...FITTED.map(({ short }) => short), "Trained", "lowest", "highest", "Trained here"],
       rows(view) {
-        const [empirical, gaussian, trained, own] = lines(view).map(({ values }) => values);
+        const all = lines(view).map(({ values }) => values);
+        const [trained, own] = all.slice(FITTED.length);
         return trained.map(({ sigma, mean, low, high, diverged }, i) => {
           const here = own?.find((value) => value.sigma === sigma);
           return [
             significant(sigma),
-            ...[empirical[i].mean, gaussian[i].mean].map((value) => fixed(value, 3)),
+            ...all.slice(0, FITTED.length).map((values) => fixed(values[i].mean, 3)),
             noted(fixed(mean, 3), diverged),
             ...[low, high].map((value) => fixed(value, 3)),
             here ? noted(fixed(here.mean, 3), here.diverged) : "–",
@@ -508,7 +512,7 @@ function levelsChart(root, pick) {
         const all = lines(view);
         const lowest = Math.min(0.9, ...onAxis(all.flatMap(({ values }) => values.map(({ low }) => low))));
         const domain = /** @type {const} */ ([Math.floor(10 * lowest) / 10, 1]);
-        const ends = all.map(({ label, values }) => ({ label, ...values[values.length - 1] }));
+        const ends = all.map(({ short, values }) => ({ label: short, ...values[values.length - 1] }));
         const places = labelPlaces(
           ends.map(({ mean }) => mean),
           domain,
@@ -523,7 +527,7 @@ function levelsChart(root, pick) {
             ...axis([...domain], String),
             title("Linearity over the noise level σ"),
             ruleX([view.sigma], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
-            ...all.flatMap(({ values, colour, dash, symbol, faint, trained }) => {
+            ...all.flatMap(({ id, values, colour, dash, marker: symbol, faint }) => {
               const strokeOpacity = faint ? 0.5 : 1;
               return [
                 ruleX(values, { x: "sigma", y1: "low", y2: "high", stroke: colour, strokeWidth: 1.5, strokeOpacity }),
@@ -547,7 +551,7 @@ function levelsChart(root, pick) {
                     fillOpacity: strokeOpacity,
                   },
                 ),
-                crosses(trained ? values : [], { x: "sigma", y: "mean", strokeOpacity }),
+                crosses(id === "trained" ? values : [], { x: "sigma", y: "mean", strokeOpacity }),
               ];
             }),
             text(ends, { x: "sigma", y: (_, i) => places[i], text: "label", textAnchor: "start", dx: 8 }),

@@ -1,15 +1,21 @@
-/** Figure III.4: gradient descent on a linear denoiser, as it happens and as Theorem 1 says. */
+/** Figure III.4: gradient descent on the exact expected loss of a linear denoiser, and the closed form of Theorem 1. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { chart } from "../chart.js";
-import { canvas, element } from "../dom.js";
-import { keepDrawn } from "../figure.js";
-import { count, percent, significant } from "../format.js";
-import { axisName, HALO, title } from "../marks.js";
-import { drawGrid, pictureCount } from "../images.js";
-import { nearestStop, runSlider } from "../run-slider.js";
+import { chart } from "../ui/chart.js";
+import { canvas, element } from "../ui/dom.js";
+import { keepDrawn } from "./figure.js";
+import { count, percent, significant } from "../ui/format.js";
+import { axisName, HALO, title } from "../ui/marks.js";
+import { drawGrid, pictureCount } from "../ui/images.js";
+import { runSlider } from "../ui/run-slider.js";
+import { nearestStop } from "../reports/nearest.js";
 
 /**
- * @typedef {import("../engine/protocol.js").WienerResult} WienerResult
+ * @import { WienerResult } from "../engine/protocol.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/**
  * @typedef {WienerResult & {at: number}} Shown with the index of the moment chosen
  */
 
@@ -23,7 +29,7 @@ const TOP = 1.25;
 
 /**
  * @param {HTMLElement} root
- * @param {import("../figure.js").Page} page
+ * @param {Page} page
  */
 export function wienerFigure(root, page) {
   const { store, live } = page;
@@ -60,13 +66,11 @@ export function wienerFigure(root, page) {
       drawStep();
       const { distance, steps } = result;
       const last = distance.measured[steps.length - 1];
-      const apart = distance.measured.map((value, i) => Math.abs(value - distance.theory[i]) / Math.max(1, value));
       live.set({
         "wiener.rate": significant(result.rate),
         "wiener.limit": significant(result.limit),
         "wiener.last": count(steps[steps.length - 1]),
         "wiener.end": last < 1e-6 ? "less than a millionth" : last > 10 ? "far more than it began with" : percent(last),
-        "wiener.apart": Math.max(...apart) < 1e-9 ? "less than a billionth" : significant(Math.max(...apart), 2),
       });
       live.claim("wiener.converges", last < 0.01);
       // Half of the way: the strong axes come there first, unless the descent diverges.
@@ -75,7 +79,6 @@ export function wienerFigure(root, page) {
         .map(({ error }) => error.measured.findIndex((value) => Math.abs(value) <= 0.5))
         .map((at) => (at < 0 ? Infinity : at));
       live.claim("wiener.order", halfway.every((at, i) => i === 0 || at >= halfway[i - 1]) && last < 1);
-      live.claim("wiener.formula", Math.max(...apart) < 1e-6);
       live.announce(
         `Gradient descent: after ${count(steps[steps.length - 1])} steps the distance to the Wiener filter is ${significant(last)}.`,
       );
@@ -87,14 +90,14 @@ export function wienerFigure(root, page) {
 function errorsChart(root) {
   return chart(
     root,
-    /** @type {import("../chart.js").ChartSpec<Shown>} */ ({
+    /** @type {ChartSpec<Shown>} */ ({
       name: "gradient descent along each principal axis",
       label: ({ steps, distance, directions, at }) =>
         `Distance to the Wiener filter over ${count(steps[steps.length - 1])} steps of gradient descent: ` +
         `${significant(distance.measured[at])} after ${count(steps[at])}; along axis ${directions[0].axis} ` +
         `${significant(directions[0].error.measured[at])}, along axis ${directions[directions.length - 1].axis} ` +
         significant(directions[directions.length - 1].error.measured[at]),
-      columns: ["Axis", "Variance", "Step", "Measured", "Theory"],
+      columns: ["Axis", "Variance", "Step", "Iterate", "Closed form"],
       rows: ({ steps, distance, directions }) =>
         [{ axis: "all", variance: NaN, error: distance }, ...directions].flatMap(({ axis, variance, error }) =>
           Array.from(steps, (step, i) => [

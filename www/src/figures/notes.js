@@ -1,0 +1,121 @@
+/** The notes: checks on the reader's machine, how the recorded runs were made, and how to cite. */
+import { onPress } from "../ui/buttons.js";
+import { element, make, part } from "../ui/dom.js";
+import { toFailure } from "../engine/protocol.js";
+import { comesNear } from "./figure.js";
+import { duration, sentence, significant } from "../ui/format.js";
+import { loadIndex } from "../reports/recorded.js";
+import { copy } from "../export/save.js";
+import { showFailure } from "../ui/notice.js";
+
+/**
+ * @import { Check } from "../../pkg/hidden_gaussian.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/**
+ * @param {HTMLElement} root
+ * @param {Page} page
+ */
+export function notesSection(root, page) {
+  selfCheck(root, page);
+  const cite = part(root, "copy-bibtex", HTMLButtonElement);
+  const errors = make("div", { className: "figure-error", role: "alert", hidden: true });
+  cite.parentElement?.after(errors);
+  onPress(cite, errors, () => copy(element(root, "bibtex").textContent ?? ""), "Copied");
+  void comesNear(root).then(() => recordedRuns(element(root, "recorded-runs")));
+}
+
+/**
+ * @param {HTMLElement} root
+ * @param {Page} page
+ */
+function selfCheck(root, { trainer, live }) {
+  const button = part(root, "self-check", HTMLButtonElement);
+  const progress = part(root, "self-check-progress", HTMLProgressElement);
+  const result = element(root, "self-check-result");
+  const rows = element(root, "self-check-rows");
+  const errors = element(root, "self-check-error");
+  /** @type {AbortController | undefined} */
+  let running;
+
+  const run = async () => {
+    running = new AbortController();
+    const { signal } = running;
+    button.textContent = "Stop";
+    errors.hidden = true;
+    rows.replaceChildren();
+    result.hidden = progress.hidden = false;
+    progress.removeAttribute("value");
+    let [made, failed] = [0, 0];
+    /** Until they are known, as many as there are of the other engine. */
+    let count = 1;
+    /** @param {"cpu" | "gpu"} engine */
+    const checkAll = async (engine) => {
+      for (let index = 0; index < count; index++) {
+        const answer = await trainer.call("selfCheck", { engine, index }, signal);
+        count = answer.count;
+        progress.value = ++made / (2 * count);
+        failed += Number(!answer.check.holds);
+        rows.append(checkRow(answer.check));
+      }
+    };
+    try {
+      rows.append(heading("CPU engine"));
+      await checkAll("cpu");
+      const gpu = heading("GPU engine", "Also against the CPU engine.");
+      rows.append(gpu);
+      await checkAll("gpu").catch((thrown) => {
+        if (signal.aborted) throw thrown;
+        gpu.replaceWith(heading("GPU engine", `Not checked: ${sentence(toFailure(thrown).message)}`));
+      });
+      live.announce(failed ? `${failed} of ${made} checks fail.` : `All ${made} checks hold.`);
+    } catch (thrown) {
+      if (!signal.aborted) showFailure(errors, toFailure(thrown), run);
+    }
+    progress.hidden = true;
+    button.textContent = "Run the checks";
+    running = undefined;
+  };
+  button.addEventListener("click", () => {
+    if (running) running.abort();
+    else void run();
+  });
+}
+
+/** A line over the checks of one engine. @param {string} engine @param {string} [about] */
+const heading = (engine, about = "") =>
+  make("tr", { className: "check-engine" }, make("th", { colSpan: 4, scope: "colgroup" }, engine, make("small", {}, about)));
+
+/** @param {Check} check */
+function checkRow({ name, about, error, tolerance, holds }) {
+  return make(
+    "tr",
+    { className: holds ? "holds" : "fails" },
+    make("th", { scope: "row" }, name, make("small", {}, about)),
+    make("td", {}, error === 0 ? "none" : significant(error, 2)),
+    make("td", {}, tolerance === 0 ? "none" : significant(tolerance, 2)),
+    make("td", { className: "check-verdict" }, holds ? "✓ holds" : "✗ fails"),
+  );
+}
+
+/** @param {HTMLElement} body */
+async function recordedRuns(body) {
+  try {
+    const runs = await loadIndex();
+    body.replaceChildren(
+      ...runs.map(({ title, record, seconds, version }) =>
+        make(
+          "tr",
+          {},
+          make("th", { scope: "row" }, title, make("code", {}, record.command)),
+          make("td", {}, record.device, make("br"), record.date.slice(0, 10)),
+          make("td", {}, duration(seconds)),
+          make("td", {}, version, make("br"), record.commit.slice(0, 7)),
+        ),
+      ),
+    );
+  } catch (thrown) {
+    body.replaceChildren(make("tr", {}, make("td", { colSpan: 4 }, sentence(toFailure(thrown).message))));
+  }
+}

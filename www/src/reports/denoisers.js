@@ -1,0 +1,46 @@
+/** The denoisers: the library's table, with how each is drawn in every figure. The colours stand in denoisers.css. */
+import TABLES from "../tables.json" with { type: "json" };
+
+/** @typedef {"trained" | "linear" | "gaussian" | "empirical"} DenoiserId in the order of the table; a test holds the two together */
+
+/**
+ * @typedef {object} Style
+ * @property {string} short what it is called in a chart
+ * @property {string} colour
+ * @property {string} [dash]
+ * @property {"circle" | "diamond2" | "square2" | "triangle"} marker
+ * @property {boolean} [hollow] whether its markers are only outlined
+ */
+
+/** @type {Record<DenoiserId, Style>} */
+const STYLES = {
+  trained: { short: "Trained", colour: "var(--d-theta)", marker: "circle" },
+  linear: { short: "Linear", colour: "var(--d-l)", dash: "2 3", marker: "diamond2" },
+  gaussian: { short: "Gaussian", colour: "var(--d-g)", dash: "6 3", marker: "circle", hollow: true },
+  empirical: { short: "Memorizing", colour: "var(--d-m)", marker: "square2" },
+};
+
+/** All of them, in the order of the table. */
+export const DENOISERS = TABLES.denoisers.map((row) => {
+  const id = /** @type {DenoiserId} */ (row.id);
+  return { ...row, id, ...STYLES[id] };
+});
+
+/** Those that are fitted to the training images alone. */
+export const FITTED = DENOISERS.filter(({ needs }) => needs === "fit");
+
+/** One of them, for a figure that is about it. @param {DenoiserId} id */
+export const denoiser = (id) => DENOISERS[DENOISERS.findIndex((row) => row.id === id)];
+
+/** Those in the table that `measured` has something of. @param {Partial<Record<DenoiserId, unknown>>} measured */
+export const among = (measured) => DENOISERS.filter(({ id }) => measured[id] !== undefined);
+
+/**
+ * The same for each denoiser that `measured` has something of.
+ * @template T, U
+ * @param {Partial<Record<DenoiserId, T>>} measured
+ * @param {(value: T, id: DenoiserId) => U} change
+ * @returns {Partial<Record<DenoiserId, U>>}
+ */
+export const mapDenoisers = (measured, change) =>
+  Object.fromEntries(among(measured).map(({ id }) => [id, change(/** @type {T} */ (measured[id]), id)]));

@@ -1,0 +1,49 @@
+/** Recorded runs: reports that the command line wrote (`hidden-gaussian record`), in the same form as those of live runs. */
+import { fetchFile } from "../engine/protocol.js";
+import { parseReport } from "./report.js";
+
+/** @import { ExperimentName, Preset, Report } from "./report.js" */
+
+/**
+ * @typedef {object} IndexEntry a recorded run, without its findings
+ * @property {string} file
+ * @property {ExperimentName} experiment
+ * @property {Preset} preset
+ * @property {string} data
+ * @property {string} title
+ * @property {number} bytes
+ * @property {number} seconds
+ * @property {string} version
+ * @property {NonNullable<Report["record"]>} record
+ */
+
+
+/** The recorded run of this name. @type {(name: string) => Promise<Report>} */
+export const loadRun = once(async (name) => parseReport(await fetchJson(name)));
+
+/** What recorded runs there are. @type {() => Promise<IndexEntry[]>} */
+export const loadIndex = /** @type {any} */ (once(async () => JSON.parse(await fetchJson("index"))));
+
+/** @param {string} name */
+async function fetchJson(name) {
+  const file = await fetchFile(new URL(`runs/${name}.json`, document.baseURI), `The recorded run “${name}”`);
+  return file.text();
+}
+
+/**
+ * Do something once per name.
+ * @template T
+ * @param {(name: string) => Promise<T>} work
+ * @returns {(name: string) => Promise<T>}
+ */
+function once(work) {
+  /** @type {Map<string, Promise<T>>} */
+  const done = new Map();
+  return (name = "") => {
+    const known = done.get(name) ?? work(name);
+    done.set(name, known);
+    // A failure is not kept: the connection may come back.
+    known.catch(() => done.delete(name));
+    return known;
+  };
+}

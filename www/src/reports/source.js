@@ -1,0 +1,82 @@
+/** Reports on the screen: a recorded run at first, and the reader's own once it has something to show. */
+import { loadRun } from "./recorded.js";
+
+/**
+ * @import { RunOptions } from "../engine/protocol.js"
+ * @import { Key, Values } from "../state/parameters.js"
+ * @import { Store } from "../state/store.js"
+ * @import { ExperimentName, Report } from "./report.js"
+ */
+
+/** @typedef {{options?: RunOptions, file?: string}} Origin what would run a report again, and the file that it was opened from */
+
+/**
+ * Where the figures of one experiment take their report from.
+ * @template {ExperimentName} E
+ */
+export class ReportSource {
+  /** @type {(() => void)[]} */
+  #listeners = [];
+  /** @type {Report<E> | undefined} */
+  #live;
+  /** Whether the reader wants to see the recorded run although there is a live one. */
+  #aside = false;
+  #store;
+  #name;
+  /** Where the live report comes from. @type {Origin} */
+  origin = {};
+
+  /**
+   * @param {Store} store
+   * @param {readonly Key[]} reads the parameters that choose the recorded run
+   * @param {(values: Readonly<Values>) => string} name of that run
+   */
+  constructor(store, reads, name) {
+    this.#store = store;
+    this.#name = name;
+    if (reads.length > 0) store.subscribe(reads, () => this.show(undefined));
+  }
+
+  /** The report to show now. @returns {Promise<Report<E>>} */
+  async report() {
+    return (this.shown === "live" && this.#live) || this.recorded();
+  }
+
+  /** Which of two runs is shown; undefined when there is only the recorded one. @returns {"live" | "recorded" | undefined} */
+  get shown() {
+    return this.#live && (this.#aside ? "recorded" : "live");
+  }
+
+  /** What the report on the screen came from; nothing is known of a recorded one. @returns {Origin} */
+  get shownOrigin() {
+    return this.shown === "live" ? this.origin : {};
+  }
+
+  /** Show the other of the two. */
+  turn() {
+    this.#aside = !this.#aside;
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** The recorded run, whatever is shown. @returns {Promise<Report<E>>} */
+  recorded() {
+    return loadRun(this.#name(this.#store.values));
+  }
+
+  /**
+   * Show what a run found; undefined brings the recorded run back.
+   * @param {Report<E> | undefined} report
+   * @param {Origin} [origin] what it came from
+   */
+  show(report, origin = {}) {
+    if (!report) this.#aside = false;
+    this.#live = report;
+    this.origin = report ? origin : {};
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** @param {() => void} listener called when there is another report to show */
+  subscribe(listener) {
+    this.#listeners.push(listener);
+  }
+}

@@ -1,0 +1,22 @@
+/** From where on a sentence about a run holds: one measure for all figures. */
+
+/** A network memorizes if more than this fraction of its samples are copies. */
+export const MANY_COPIES = 0.5;
+/** It generalizes if fewer are. */
+export const FEW_COPIES = 0.1;
+/** From this cosine on, two sets of samples look alike. */
+export const ALIKE = 0.9;
+/** A denoiser is as good as another when its error is at most so many times as large. */
+export const AS_GOOD = 1.05;
+/** A network has learned something when its error on its own training images is at most so many times D_G's on new ones. */
+export const LEARNED = 1.2;
+/** A noise level at which a denoiser that knows more than the covariance shows it. */
+export const DETAIL_SIGMA = 0.27;
+/** About the images' standard deviation, where it is decided which image appears. */
+export const MIDDLE_SIGMA = 0.55;
+/** From this noise level on the noise drowns the images, whose standard deviation is 0.5. */
+export const HIGH_NOISE = 20;
+/** Below this one the noise is far smaller than the distance between two images. */
+export const LOW_NOISE = 0.1;
+/** A sample is a copy when its nearest training image is this many times as far away as the second nearest, or less. */
+export const COPY_RATIO = 1 / 3;

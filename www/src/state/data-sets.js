@@ -1,0 +1,38 @@
+/** The data sets that the page offers besides the reader's own, and where each comes from. */
+import TABLES from "../tables.json" with { type: "json" };
+
+/** @import { DataRecipe } from "../reports/report.js" */
+
+/**
+ * @typedef {"faces" | "patches" | "fashion" | "mnist"} PageSet in the order of the library's table; a test holds the two together
+ * @typedef {object} DataSet
+ * @property {number} size pixels per side
+ * @property {number} pool how many images are drawn, training and held-out together; for a file, all that it has
+ * @property {string} [file] relative to the page; without one the engine draws the images, and the first picture waits for no
+ *   download
+ */
+
+/** @type {Record<PageSet, DataSet>} */
+export const DATA_SETS = {
+  // An eighth is held out, which leaves 4,096 for training.
+  faces: { size: 16, pool: 4682 },
+  patches: { size: 16, pool: 0, file: "data/patches.bin" },
+  fashion: { size: 28, pool: 0, file: "data/fashion.bin" },
+  mnist: { size: 28, pool: 0, file: "data/mnist.bin" },
+};
+
+/** What each is called, in the order of the page. @type {[PageSet, string][]} */
+export const SET_TITLES = TABLES.dataSets.map(({ name, title }) => [/** @type {PageSet} */ (name), title]);
+
+/**
+ * Whether the page itself has the images of this name.
+ * @param {string} name
+ * @returns {name is PageSet}
+ */
+export const isPageSet = (name) => Object.hasOwn(DATA_SETS, name);
+
+/** The seed of the images of recorded runs, and how many of them no network sees: enough to fit D_L. */
+export const RECORDED = { seed: 1, heldOut: 500 };
+
+/** The images of runs that start here: what the quick presets train on, as many as the run needs. @type {DataRecipe} */
+export const QUICK_FACES = { set: "faces", size: 12, count: 0, ...RECORDED };

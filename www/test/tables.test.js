@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { DENOISERS, FITTED } from "../src/reports/denoisers.js";
+import { DATA_SETS, SET_TITLES } from "../src/state/data-sets.js";
+import { parameters } from "../src/state/parameters.js";
+import TABLES from "../src/tables.json" with { type: "json" };
+
+/**
+ * @import { DenoiserId } from "../src/reports/denoisers.js"
+ * @import { ExperimentName } from "../src/reports/report.js"
+ */
+
+test("every denoiser of the library has a style of its own", () => {
+  for (const { id, short, colour, marker } of DENOISERS) assert.ok(short && colour && marker, `${id} has no style`);
+  /** @param {(row: typeof DENOISERS[number]) => unknown} look */
+  const distinct = (look) => assert.equal(new Set(DENOISERS.map(look)).size, DENOISERS.length);
+  distinct(({ colour }) => colour);
+  // Never colour alone.
+  distinct(({ dash, marker, hollow }) => [dash, marker, hollow].join());
+  assert.ok(FITTED.length > 0);
+});
+
+test("the names that types spell out are those of the library", () => {
+  /** @type {Record<DenoiserId, true>} */
+  const denoisers = { trained: true, linear: true, gaussian: true, empirical: true };
+  assert.deepEqual(
+    Object.keys(denoisers),
+    TABLES.denoisers.map(({ id }) => id),
+  );
+  /** @type {Record<ExperimentName, true>} */
+  const experiments = { transition: true, "gaussian-bias": true, emergence: true, "strong-generalization": true };
+  assert.deepEqual(Object.keys(experiments).sort(), TABLES.experiments.map(({ name }) => name).sort());
+  assert.deepEqual(Object.keys(TABLES.presets).sort(), Object.keys(experiments).sort());
+  assert.deepEqual(
+    Object.keys(DATA_SETS),
+    SET_TITLES.map(([name]) => name),
+  );
+});
+
+test("the lab offers what the library has", () => {
+  const values = (/** @type {keyof typeof parameters} */ key) => {
+    const known = parameters[key];
+    return known.type === "choice" ? known.options.map(({ value }) => value) : [];
+  };
+  assert.deepEqual(
+    values("lab.experiment"),
+    TABLES.experiments.map(({ name }) => name),
+  );
+  assert.deepEqual(values("lab.data"), [...TABLES.dataSets.map(({ name }) => name), "own"]);
+});
