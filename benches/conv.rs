@@ -79,7 +79,7 @@ fn case(conv: Conv, pass: usize, times: usize) -> Result<Case> {
     let [inputs, outputs] = conv.channels;
     let pixels = |[height, width]: [usize; 2]| BATCH * height * width;
     let (x_len, y_len) = (pixels(conv.size) * inputs, pixels(conv.output_size()) * outputs);
-    let mut program = Engine::Cpu.program(1)?;
+    let mut program = Engine::cpu().program(1)?;
     let x = program.buffer_with("x", cases::noise(x_len))?;
     let y = program.buffer_with("y", cases::noise(y_len))?;
     let w = program.buffer_with("weights", cases::noise(conv.parameters()))?;
@@ -92,20 +92,20 @@ fn case(conv: Conv, pass: usize, times: usize) -> Result<Case> {
             _ => conv_weight_backward::record(p, &conv, x, y, w.into(), out.into()),
         }
     })?;
-    let loaded = block_on(Engine::Cpu.load(program))?;
+    let loaded = block_on(Engine::cpu().load(program))?;
     let name = ["forward", "input", "weights"][pass].to_owned();
     let flop = 2.0 * multiply_adds(&conv) as f64;
     Ok(Case { name, loaded, routine, flop, times, seconds: f64::INFINITY })
 }
 
 fn matmul(shape @ [m, n, k]: [usize; 3]) -> Result<Case> {
-    let mut program = Engine::Cpu.program(1)?;
+    let mut program = Engine::cpu().program(1)?;
     let a = program.buffer_with("a", cases::noise(m * k))?;
     let b = program.buffer_with("b", cases::noise(k * n))?;
     let c = program.buffer("c", m * n)?;
     let routine =
         program.routine("matmul", |p| Matmul::new(Layout::Nn, a, b, c, shape).record(p))?;
-    let loaded = block_on(Engine::Cpu.load(program))?;
+    let loaded = block_on(Engine::cpu().load(program))?;
     let (name, flop) = ("matrix multiply".to_owned(), 2.0 * (m * n * k) as f64);
     Ok(Case { name, loaded, routine, flop, times: 1, seconds: f64::INFINITY })
 }
