@@ -65,7 +65,7 @@ pub(crate) fn missing(packages: &[Package]) -> Vec<&'static str> {
 /// Fails with what to do if one of `packages` is missing.
 pub(crate) fn require(packages: &[Package]) -> Result<()> {
     let missing = missing(packages).join(", ");
-    ensure!(missing.is_empty(), "{missing} missing; run `cargo xtask setup`, which installs it");
+    ensure!(missing.is_empty(), "not installed: {missing}; `cargo xtask setup` does that");
     Ok(())
 }
 
