@@ -54,7 +54,7 @@ const PARTS: [Part; 13] = [
     Part::page("js", "type check and unit tests of the page (www/test/)", js).needs_site(),
     Part::page("pack", "the npm package installs, and the README's example type-checks", pack)
         .needs_site(),
-    Part::page("web", "wasm tests in headless Chromium (tests/web_*.rs)", web)
+    Part::page("web", "wasm-pack tests in headless Chromium (tests/web_*.rs)", web)
         .needs(&[Package::Chromium, Package::ChromeDriver]),
     Part::last("e2e", "the built site in Chromium (tests/e2e/)", e2e)
         .needs(&[Package::Chromium, Package::Fonts])
@@ -328,14 +328,20 @@ fn pack(row: &mut Row) -> Result<()> {
 }
 
 fn web(row: &mut Row) -> Result<()> {
-    let tests = ["--no-fail-fast", "--test", "web_window", "--test", "web_worker"];
-    let runner = tools::wasm_bindgen()?.join("wasm-bindgen-test-runner");
-    row.tests(
-        cargo(["test", "--target", site::WASM_TARGET])
-            .args(tests)
-            .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", runner)
-            .env("CHROMEDRIVER", tools::chrome_driver()?),
-    )
+    let (driver, path) = (tools::chrome_driver()?, tools::path_with_wasm_pack()?);
+    // One at a time: wasm-pack takes no `--no-fail-fast`.
+    for target in ["web_window", "web_worker"] {
+        let mut tests = command("wasm-pack", ["test", "--headless", "--chrome", "--chromedriver"]);
+        row.tests(
+            tests
+                .arg(&driver)
+                .arg(".")
+                .args(["--test", target])
+                .env("PATH", &path)
+                .env("CARGO_INCREMENTAL", "0"),
+        )?;
+    }
+    Ok(())
 }
 
 /// The tests that may run beside others: most of them wait for the page most of the time.

@@ -1,7 +1,9 @@
 //! What the tests need besides Rust and Node: packages of the system, and tools in the user's cache.
 
 use std::{
-    env, fs,
+    env,
+    ffi::OsString,
+    fs,
     path::{Path, PathBuf},
     sync::Mutex,
     thread,
@@ -11,6 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::process::{cargo, command, root, run, target_dir, which};
 
+const WASM_PACK: &str = "0.15.1";
 const CARGO_DENY: &str = "0.20.2";
 const TYPOS: &str = "1.51.1";
 
@@ -72,7 +75,7 @@ pub(crate) fn require(packages: &[Package]) -> Result<()> {
 /// Installs the system packages that are missing and the tools of the tests, and says so.
 pub(crate) fn setup() -> Result<()> {
     install(&Package::ALL)?;
-    wasm_bindgen()?;
+    path_with_wasm_pack()?;
     cargo_deny()?;
     typos()?;
     println!("Everything that `cargo xtask test` needs is installed.");
@@ -124,6 +127,13 @@ pub(crate) fn wasm_bindgen() -> Result<PathBuf> {
     // Without the default features the runner has no TLS, which a local driver does not need. Without
     // `--locked`, because its lock file names versions that not every registry offers.
     cargo_install("wasm-bindgen-cli", version, "--no-default-features")
+}
+
+/// `PATH` with wasm-pack and the test runner of wasm-bindgen in front.
+pub(crate) fn path_with_wasm_pack() -> Result<OsString> {
+    let tools = [cargo_install("wasm-pack", WASM_PACK, "--locked")?, wasm_bindgen()?];
+    let path = env::var_os("PATH").unwrap_or_default();
+    Ok(env::join_paths(tools.into_iter().chain(env::split_paths(&path)))?)
 }
 
 /// Starts to compile what [`wasm_bindgen`] will wait for, while other work leaves a core idle.
