@@ -13,12 +13,12 @@
 
 use std::cell::Cell;
 
+use super::PARAMETER_ALIGN;
 use super::matmul::Tile;
 use super::{Call, VALUE, VIEWS, aligned, params, side_by_side, wgsl};
 use crate::compute::simd::{self, Vectorized, load, mul_add, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use super::PARAMETER_ALIGN;
 
 /// Taps of a kernel.
 pub const TAPS: usize = 9;

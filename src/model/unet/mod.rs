@@ -19,9 +19,9 @@ use self::backward::UNetTraining;
 use self::forward::{BlockIn, PlacedUNet};
 use super::{Dense, Modulation, Network, Parameters, PlacedNetwork, PlacedTraining, check_dim};
 use crate::compute::{Program, View, elements};
-use crate::shape::Shape;
 use crate::error::{Error, Result};
 use crate::kernels::conv::{Conv, Scale};
+use crate::shape::Shape;
 
 /// Initial size of the last convolution, relative to a plain one: the first guess is `F ≈ 0`.
 const OUTPUT_GAIN: f32 = 0.01;
@@ -45,7 +45,6 @@ pub enum Norm {
     /// A normalization of groups of channels.
     Group,
 }
-
 
 /// See the module.
 #[derive(Debug, Clone)]
