@@ -115,7 +115,8 @@ impl Closeness {
     #[must_use]
     pub fn of(first: &[RowComparison], second: &[RowComparison]) -> Self {
         let gl = |square: i32| first.iter().map(move |c| ratio(c.distance, c.norm_a.powi(square)));
-        let copied = |(a, b): (&RowComparison, &RowComparison)| match 3.0 * a.distance < b.distance {
+        let copied = |(a, b): (&RowComparison, &RowComparison)| match 3.0 * a.distance < b.distance
+        {
             _ if a.distance.is_nan() || b.distance.is_nan() => f64::NAN,
             copied => f64::from(u8::from(copied)),
         };

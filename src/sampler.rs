@@ -86,7 +86,6 @@ pub enum Method {
     Heun,
 }
 
-
 /// A schedule and a method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampler {

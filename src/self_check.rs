@@ -7,7 +7,6 @@ use nalgebra::DVector;
 use serde::Serialize;
 
 use crate::compute::{Buffer, BufferInfo, Engine, Program};
-use crate::shape::Shape;
 use crate::data::TrainingSets;
 use crate::denoiser::{Denoiser, Empirical, Gaussian};
 use crate::error::Result;
@@ -17,7 +16,8 @@ use crate::kernels::{Sigma, philox_words};
 use crate::model::Architecture;
 use crate::model::unet::{Head, Norm};
 use crate::rng::{KNOWN_ANSWERS, Stream, fill_normals, philox};
-use crate::sampler::{Method, Sampler, NoiseSchedule};
+use crate::sampler::{Method, NoiseSchedule, Sampler};
+use crate::shape::Shape;
 use crate::train::{Config, Session};
 
 /// One check: it holds if the largest error is within the tolerance.

@@ -12,7 +12,6 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use hidden_gaussian::{Error, Result};
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::Split;
 use hidden_gaussian::denoiser::DenoiserId;
@@ -25,6 +24,7 @@ use hidden_gaussian::experiment::strong_generalization::{Agreement, StrongGenera
 use hidden_gaussian::experiment::transition::Transition;
 use hidden_gaussian::experiment::{Experiment, Preset};
 use hidden_gaussian::model::Architecture;
+use hidden_gaussian::{Error, Result};
 use pollster::block_on;
 use serde::Serialize;
 

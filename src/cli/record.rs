@@ -83,7 +83,8 @@ const fn emergence(preset: Preset, data: &'static str, title: &'static str) -> R
             for point in lists.filter_map(|(_, list)| list.as_array_mut()).flatten() {
                 leave_out(point, &["error"]);
                 let denoisers = point["denoisers"].as_object_mut().into_iter().flatten();
-                for (id, measures) in denoisers.filter_map(|(id, m)| Some((id, m.as_object_mut()?))) {
+                for (id, measures) in denoisers.filter_map(|(id, m)| Some((id, m.as_object_mut()?)))
+                {
                     if id == DenoiserId::TRAINED.name() {
                         let against = measures["against"].as_object_mut().into_iter().flatten();
                         for (_, comparison) in against {
@@ -216,8 +217,9 @@ impl Session<'_> {
             return Ok(None);
         }
         let report = run_to_end::<E>(&self.engine, &split, config)?;
-        let mut report = serde_json::to_value(report)
-            .map_err(|error| Error::internal(format!("The report could not be written: {error}")))?;
+        let mut report = serde_json::to_value(report).map_err(|error| {
+            Error::internal(format!("The report could not be written: {error}"))
+        })?;
         report["record"] = json!({
             "command": format!("cargo run --release -- record --force --only {}", recording.name()),
             "date": today(),

@@ -59,7 +59,13 @@ impl SamplerArgs {
             MethodName::Euler => Method::Euler,
             MethodName::Heun => Method::Heun,
         };
-        EvalConfig { samples, method, sampler_steps: self.steps, seed: self.seed, ..EvalConfig::default() }
+        EvalConfig {
+            samples,
+            method,
+            sampler_steps: self.steps,
+            seed: self.seed,
+            ..EvalConfig::default()
+        }
     }
 }
 
@@ -108,7 +114,8 @@ pub(super) fn command(args: &Sample) -> Result<bool> {
     }
     if args.json {
         let ranges = &run.checkpoint.ranges;
-        let described = json!({"out": args.out, "shape": shape, "count": args.count, "ranges": ranges});
+        let described =
+            json!({"out": args.out, "shape": shape, "count": args.count, "ranges": ranges});
         println!("{}", json(&described)?);
     } else {
         let files: Vec<_> = args.out.iter().map(|path| path.display().to_string()).collect();

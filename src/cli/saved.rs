@@ -75,7 +75,8 @@ impl SavedNetworks {
 
     /// D_L of each network, at the noise levels of `evaluation`.
     pub(super) async fn distil(&self, engine: &Engine, evaluation: &EvalConfig) -> Result<Linear> {
-        let evaluation = EvalConfig { distillation: Some(Distill::default()), ..evaluation.clone() };
+        let evaluation =
+            EvalConfig { distillation: Some(Distill::default()), ..evaluation.clone() };
         let (Self { checkpoint, split, .. }, members) = (self, self.members());
         let config = &checkpoint.config;
         let mut ensemble = Ensemble::new(engine, split, &members, config, &evaluation).await?;

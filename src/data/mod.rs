@@ -26,6 +26,7 @@ mod training_sets;
 
 pub use archive::{Entry, zip_entries};
 pub use builder::{Builder, Channels, Fit, MAX_SIDE, MAX_VALUES, Options, check_total};
+pub use faces::Faces;
 #[cfg(not(target_arch = "wasm32"))]
 pub use files::{cifar10, read};
 pub use images::Picture;
@@ -33,8 +34,8 @@ pub use import::{Format, MAX_BYTES, detect, import};
 pub use labels::Labels;
 pub use recipe::Recipe;
 pub use sets::{SETS, SetEntry, SetOrigin};
-pub(crate) use training_sets::mean_image;
 pub use training_sets::TrainingSets;
+pub(crate) use training_sets::mean_image;
 
 pub use crate::shape::Shape;
 

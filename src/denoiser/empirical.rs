@@ -7,7 +7,7 @@ use crate::compute::{Buffer, Program, View};
 use crate::data::TrainingSets;
 use crate::error::Result;
 use crate::kernels::matmul::{Keep, Layout, Matmul};
-use crate::kernels::softmax_tile::{self, STATE, ImageTile};
+use crate::kernels::softmax_tile::{self, ImageTile, STATE};
 use crate::kernels::{Sigma, divide_rows, nearest_tile, row_compare};
 
 /// Training images in a tile: large enough to keep a matrix multiply busy, small enough to stay in
@@ -109,7 +109,11 @@ impl PlacedEmpirical {
 
     fn tiles(self) -> impl Iterator<Item = ImageTile> {
         let Self { rows, end, .. } = self;
-        (0..end).step_by(TILE).map(move |first| ImageTile { rows, cols: TILE.min(end - first), first })
+        (0..end).step_by(TILE).map(move |first| ImageTile {
+            rows,
+            cols: TILE.min(end - first),
+            first,
+        })
     }
 
     /// Records the products of every row of `x` with the images of a tile.

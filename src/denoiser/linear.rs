@@ -56,7 +56,6 @@ pub struct Distill {
     pub method: Solver,
 }
 
-
 impl Default for Distill {
     /// The normal equations of 8192 held-out images with noise.
     fn default() -> Self {
@@ -74,7 +73,6 @@ pub enum DistilledOn {
     Training,
 }
 
-
 /// How a least-squares problem is solved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -84,7 +82,6 @@ pub enum Solver {
     /// Step by step, by gradient descent from zero.
     Descent,
 }
-
 
 impl Solver {
     /// The minimum of `tr(Xᵀ A X) / 2 - tr(Bᵀ X)`, where A is symmetric and positive.

@@ -14,8 +14,8 @@ mod linear;
 pub mod table;
 mod trained;
 
-pub use empirical::{Empirical, PlacedEmpirical, Neighbours};
-pub use gaussian::{Gaussian, GaussianFit, PlacedGaussian, MAX_DIM};
+pub use empirical::{Empirical, Neighbours, PlacedEmpirical};
+pub use gaussian::{Gaussian, GaussianFit, MAX_DIM, PlacedGaussian};
 pub use linear::{
     DISTILLATION_ROWS, Distill, Distillation, DistilledOn, Linear, LinearFit, Solver,
 };
@@ -65,9 +65,8 @@ pub async fn denoise(
     let level = program.constant("σ", &[sigma].into())?;
     let out = program.buffer("D(x)", x.len())?;
     let placed = denoiser.place(&mut program, x.len() / dim)?;
-    let routine = program.routine("denoise", |p| {
-        placed.record(p, input.into(), Sigma::shared(level), out.into())
-    })?;
+    let routine = program
+        .routine("denoise", |p| placed.record(p, input.into(), Sigma::shared(level), out.into()))?;
     let mut loaded = engine.load(program).await?;
     loaded.run_cooperative(routine, 1).await?;
     loaded.read(out).await

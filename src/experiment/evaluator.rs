@@ -43,8 +43,7 @@ impl Sampling {
             found = Some((trajectory, nearest));
             Ok(())
         })?;
-        let (trajectory, nearest) =
-            found.ok_or_else(|| Error::internal("Nothing was recorded"))?;
+        let (trajectory, nearest) = found.ok_or_else(|| Error::internal("Nothing was recorded"))?;
         Ok(Self { routine, trajectory, nearest })
     }
 
@@ -162,7 +161,8 @@ impl Evaluator {
             for (part, batch) in self.batches.iter().enumerate() {
                 let denoised = by_member(loaded.read(batch.denoised).await?, members);
                 for (m, (evaluation, images)) in evaluations.iter_mut().zip(denoised).enumerate() {
-                    let of = if part == 0 { &mut evaluation.held_out } else { &mut evaluation.train };
+                    let of =
+                        if part == 0 { &mut evaluation.held_out } else { &mut evaluation.train };
                     // Held-out images are the same for all members.
                     let own = if part == 0 { 0 } else { m * images.len() };
                     of.push(images, &batch.clean[own..], self.dim);

@@ -15,8 +15,8 @@ use crate::compute::Engine;
 use crate::data::Split;
 use crate::denoiser::{DenoiserId, Distill, Gaussian, GaussianFit, LinearFit};
 use crate::error::{Error, Result};
-use crate::shape::Shape;
 use crate::serial::decimal;
+use crate::shape::Shape;
 use crate::train;
 
 /// What to train and how to evaluate it.

@@ -3,8 +3,8 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::metrics::NearestImages;
 use crate::data::{Standardization, TrainingSets};
+use crate::metrics::NearestImages;
 
 /// Images to display, one byte per value, one image after the other. In JSON they are base64.
 #[derive(Debug, Clone, PartialEq, Eq)]

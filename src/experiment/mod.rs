@@ -30,8 +30,8 @@ pub mod wiener;
 use std::ops::Range;
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::compute::Engine;

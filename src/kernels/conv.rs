@@ -14,6 +14,7 @@
 use std::cell::Cell;
 use std::mem::take;
 
+use super::PARAMETER_ALIGN;
 use super::matmul::Tile;
 use super::{Call, VALUE, VIEWS, aligned, params, side_by_side, wgsl};
 use crate::compute::gemm::Operand;
@@ -21,7 +22,6 @@ use crate::compute::memory::Memory;
 use crate::compute::simd::{self, Vectorized, load, mul_add, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use super::PARAMETER_ALIGN;
 
 /// Taps of a kernel.
 pub const TAPS: usize = 9;

@@ -4,7 +4,8 @@
 //! scales `g` and shifts `b` come from the noise level.
 
 use super::{
-    Dense, Modulation, PlacedModulation, Network, Parameters, PlacedNetwork, PlacedTraining, check_dim,
+    Dense, Modulation, Network, Parameters, PlacedModulation, PlacedNetwork, PlacedTraining,
+    check_dim,
 };
 use crate::compute::{Buffer, Program, View, elements};
 use crate::error::{Error, Result};
@@ -194,7 +195,8 @@ impl PlacedNetwork for MlpTraining {
 
 impl PlacedTraining for MlpTraining {
     fn backward(&self, program: &mut Program, x: View, d_out: View) -> Result<()> {
-        let Self { forward: PlacedMlp { weights, rows, h, .. }, gradients, d_h, d_active, .. } = *self;
+        let Self { forward: PlacedMlp { weights, rows, h, .. }, gradients, d_h, d_active, .. } =
+            *self;
         let Layers { width, input, output, .. } = self.forward.layers;
         output.backward(program, gradients, h, d_out, rows)?;
         output.backward_input(weights, d_out, d_h, rows).record(program)?;

@@ -9,7 +9,6 @@
 pub mod mlp;
 pub mod unet;
 
-
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -326,7 +325,12 @@ impl Modulation {
     }
 
     /// Room for `rows` noise levels.
-    pub fn place(self, program: &mut Program, rows: usize, weights: View) -> Result<PlacedModulation> {
+    pub fn place(
+        self,
+        program: &mut Program,
+        rows: usize,
+        weights: View,
+    ) -> Result<PlacedModulation> {
         Ok(PlacedModulation {
             layers: self,
             rows,

@@ -12,8 +12,8 @@ use super::Config;
 use crate::data::Recipe;
 use crate::denoiser::Trained;
 use crate::error::{Error, Result};
-use crate::kernels::{Edm, noise};
 use crate::kernels::finish_step::TRAINING_CLOCK;
+use crate::kernels::{Edm, noise};
 use crate::model::Parameters;
 use crate::serial;
 
@@ -124,7 +124,8 @@ impl Checkpoint {
         let bad = |name: &str| broken(&format!("“{name}” makes no sense"));
         let config: Config = serial::parse(meta("config")?).map_err(|_| bad("config"))?;
         config.check()?;
-        let ranges: Vec<Range<usize>> = serial::parse(meta("ranges")?).map_err(|_| bad("ranges"))?;
+        let ranges: Vec<Range<usize>> =
+            serial::parse(meta("ranges")?).map_err(|_| bad("ranges"))?;
         let dim: usize = meta("dim")?.parse().map_err(|_| bad("dim"))?;
         let step: u32 = meta("step")?.parse().map_err(|_| bad("step"))?;
         if step > config.steps {

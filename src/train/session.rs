@@ -358,9 +358,8 @@ impl Session {
 
     /// How many of `left` steps to do without listening.
     fn chunk(&self, left: u32) -> u32 {
-        let in_turns = SINGLE_THREADED
-            && matches!(self.loaded, Loaded::Cpu(_))
-            && self.config.seeds.len() > 1;
+        let in_turns =
+            SINGLE_THREADED && matches!(self.loaded, Loaded::Cpu(_)) && self.config.seeds.len() > 1;
         let longest = if in_turns { MAX_UNPOLLED_IN_TURNS } else { MAX_UNPOLLED };
         let fitting = self.step_seconds.map_or(1.0, |each| longest / each);
         left.min((fitting as u32).max(1))

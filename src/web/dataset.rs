@@ -1,41 +1,89 @@
 //! `Dataset`: images, split and standardized.
 
 use js_sys::{Array, Uint8Array, Uint8ClampedArray};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
-use super::{JsResult, Options, fields, object};
+use super::{JsResult, Seed, Shared, fields, object, parse};
 use crate::data::{self, Builder, Channels, Fit, Labels, Picture, Split};
 use crate::error::{Error, Result};
 
 /// Most images that are held out from training.
 const HELD_OUT: usize = 1024;
 
-/// Most images that are read from a file.
-const MAX_IMAGES: usize = 20_000;
-
 /// A set of images, split into a training pool and held-out images.
 #[wasm_bindgen]
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Dataset {
     about: data::About,
     pub(super) split: Split,
 }
 
-/// How to read a set, from `{size?, channels?, colour?, crop?}`. `channels` is what a recipe says;
-/// `colour: false` asks for grey. Without either, images stay what they are.
-fn reading(o: Options<'_>) -> JsResult<data::Options> {
-    let channels = match o.whole_if("channels")? {
-        Some(1) => Some(Channels::Grey),
-        Some(3) => Some(Channels::Colour),
-        Some(other) => {
-            let message = format!("Images of {other} channels can't be made");
-            return Err(Error::bad_input(message, "Choose 1 (grey) or 3 (colour)").into());
-        }
-        None => (o.get("colour") == JsValue::FALSE).then_some(Channels::Grey),
-    };
-    let fit = if o.get("crop") == JsValue::FALSE { Fit::Stretch } else { Fit::Crop };
-    Ok(data::Options { size: o.whole_if("size")?, channels, fit, max_images: MAX_IMAGES })
+impl Shared for Dataset {}
+
+/// Procedural faces.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct FacesOptions {
+    size: usize,
+    count: u32,
+    seed: Seed,
+    held_out: Option<usize>,
+}
+
+/// Most images that are read from a file.
+const MAX_IMAGES: usize = 20_000;
+
+/// How to read and split a set. `channels` is what a recipe says, and `colour: false` asks for grey;
+/// without either, images stay what they are.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ImportOptions {
+    size: Option<usize>,
+    channels: Option<usize>,
+    colour: Option<bool>,
+    crop: Option<bool>,
+    class: Option<String>,
+    #[serde(default)]
+    seed: Seed,
+    held_out: Option<usize>,
+}
+
+impl ImportOptions {
+    fn reading(&self) -> Result<data::Options> {
+        let channels = match self.channels {
+            Some(1) => Some(Channels::Grey),
+            Some(3) => Some(Channels::Colour),
+            Some(other) => {
+                return Err(Error::bad_input(
+                    format!("Images of {other} channels can't be made"),
+                    "Choose 1 (grey) or 3 (colour)",
+                ));
+            }
+            None => (self.colour == Some(false)).then_some(Channels::Grey),
+        };
+        let fit = if self.crop == Some(false) { Fit::Stretch } else { Fit::Crop };
+        Ok(data::Options { size: self.size, channels, fit, max_images: MAX_IMAGES })
+    }
+
+    /// Splits `set`, or one class of it.
+    fn split(&self, set: data::Dataset) -> JsResult<Dataset> {
+        let set = match &self.class {
+            Some(class) => set.class(class)?,
+            None => set,
+        };
+        Dataset::new(set, self.seed, self.held_out)
+    }
+}
+
+/// A part of a split.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Part {
+    /// The training pool.
+    Train,
+    /// Held-out images.
+    HeldOut,
 }
 
 #[derive(Serialize)]
@@ -52,15 +100,9 @@ struct Info<'a> {
 }
 
 impl Dataset {
-    /// Splits `set`, or one class of it, as `{class?, seed?, heldOut?}` says.
-    fn new(set: data::Dataset, o: Options<'_>) -> JsResult<Self> {
-        let set = match o.get("class").as_string() {
-            Some(class) => set.class(&class)?,
-            None => set,
-        };
+    fn new(set: data::Dataset, Seed(seed): Seed, held_out: Option<usize>) -> JsResult<Self> {
         // An eighth, so that even a handful of images leaves most for training.
-        let held_out = o.whole_if("heldOut")?.unwrap_or_else(|| set.hold_out(8, HELD_OUT));
-        let seed = if o.get("seed").is_undefined() { 0 } else { o.seed()? };
+        let held_out = held_out.unwrap_or_else(|| set.hold_out(8, HELD_OUT));
         Ok(Self { split: set.split(seed, held_out)?, about: set.about })
     }
 
@@ -71,37 +113,39 @@ impl Dataset {
     }
 
     /// An image of one part of the split.
-    pub(super) fn image(&self, split: &str, index: usize) -> Result<&[f32]> {
-        match split {
-            "train" => self.row(self.split.train(), index),
-            "heldOut" => self.row(self.split.held_out(), index),
-            other => Err(Error::bad_input(format!("No part of a set is called “{other}”"), "")),
+    pub(super) fn image(&self, part: Part, index: usize) -> Result<&[f32]> {
+        match part {
+            Part::Train => self.row(self.split.train(), index),
+            Part::HeldOut => self.row(self.split.held_out(), index),
         }
     }
 }
 
 #[wasm_bindgen]
 impl Dataset {
+    #[doc(hidden)]
+    #[wasm_bindgen(js_name = __share, skip_typescript)]
+    #[must_use]
+    pub fn share(&self) -> Self {
+        self.clone()
+    }
+
     /// Procedural faces.
     pub fn faces(
-        #[wasm_bindgen(
-            unchecked_param_type = "{size: number, count: number, seed: number, heldOut?: number}"
-        )]
-        o: &JsValue,
+        #[wasm_bindgen(unchecked_param_type = "FacesOptions")] o: JsValue,
     ) -> JsResult<Self> {
-        let o = Options(o);
-        let (size, count, seed) = (o.whole("size")?, o.whole("count")?, o.seed()?);
-        Self::new(data::faces::faces(seed, count as u32, size)?, o)
+        let FacesOptions { size, count, seed, held_out } = parse(o)?;
+        Self::new(data::faces::faces(seed.0, count, size)?, seed, held_out)
     }
 
     /// A file: a set that comes with the page, IDX, CIFAR-10, .npy or .npz.
     pub fn import(
         name: &str,
         bytes: &[u8],
-        #[wasm_bindgen(unchecked_param_type = "ImportOptions")] o: &JsValue,
+        #[wasm_bindgen(unchecked_param_type = "ImportOptions")] o: JsValue,
     ) -> JsResult<Self> {
-        let o = Options(o);
-        Self::new(data::import(name, bytes, &reading(o)?)?, o)
+        let o: ImportOptions = parse(o)?;
+        o.split(data::import(name, bytes, &o.reading()?)?)
     }
 
     /// What the set is.
@@ -118,32 +162,23 @@ impl Dataset {
         })
     }
 
-    /// How to make the same images again.
-    #[wasm_bindgen(unchecked_return_type = "Recipe")]
-    pub fn recipe(&self) -> JsResult<JsValue> {
-        object(self.split.recipe())
-    }
-
     /// Training image `index`.
     pub fn train(&self, index: usize) -> JsResult<Vec<f32>> {
-        Ok(self.image("train", index)?.to_vec())
-    }
-
-    /// Held-out image `index`.
-    #[wasm_bindgen(js_name = heldOut)]
-    pub fn held_out(&self, index: usize) -> JsResult<Vec<f32>> {
-        Ok(self.image("heldOut", index)?.to_vec())
+        Ok(self.image(Part::Train, index)?.to_vec())
     }
 
     /// What the class of an image is called, if the set has classes.
     pub fn label(
         &self,
-        #[wasm_bindgen(unchecked_param_type = "'train' | 'heldOut'")] split: &str,
+        #[wasm_bindgen(unchecked_param_type = "'train' | 'heldOut'")] part: JsValue,
         index: usize,
-    ) -> Option<String> {
+    ) -> JsResult<Option<String>> {
         // Training images come first.
-        let first = if split == "train" { 0 } else { self.split.train_len() };
-        self.split.labels()?.name_of(first + index).map(str::to_owned)
+        let first = match parse(part)? {
+            Part::Train => 0,
+            Part::HeldOut => self.split.train_len(),
+        };
+        Ok(self.split.labels().and_then(|labels| labels.name_of(first + index)).map(str::to_owned))
     }
 
     /// Any number of images as RGBA bytes to show, standardization undone.
@@ -162,20 +197,21 @@ impl Dataset {
 /// than one at full size in memory.
 #[wasm_bindgen]
 #[derive(Debug)]
-pub struct Pictures {
+pub struct PictureSet {
     builder: Builder,
-    options: JsValue,
+    options: ImportOptions,
 }
 
 #[wasm_bindgen]
-impl Pictures {
+impl PictureSet {
     /// An empty set.
     #[wasm_bindgen(constructor)]
     pub fn new(
         name: &str,
         #[wasm_bindgen(unchecked_param_type = "ImportOptions")] o: JsValue,
     ) -> JsResult<Self> {
-        Ok(Self { builder: Builder::new(name, &reading(Options(&o))?), options: o })
+        let options: ImportOptions = parse(o)?;
+        Ok(Self { builder: Builder::new(name, &options.reading()?), options })
     }
 
     /// Adds a picture: four bytes per pixel, as `ImageData` has them.
@@ -185,7 +221,7 @@ impl Pictures {
 
     /// The set of all pictures.
     pub fn finish(self) -> JsResult<Dataset> {
-        Dataset::new(self.builder.finish()?, Options(&self.options))
+        self.options.split(self.builder.finish()?)
     }
 }
 

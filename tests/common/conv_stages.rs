@@ -5,6 +5,7 @@ use super::stages::Failures;
 use super::{noise_levels, random, weights};
 use hidden_gaussian::compute::{Engine, Program, View};
 use hidden_gaussian::data::Shape;
+use hidden_gaussian::kernels::Film;
 use hidden_gaussian::kernels::conv::{Channels, Conv, Scale};
 use hidden_gaussian::kernels::group_film_silu::{self, Affine};
 use hidden_gaussian::kernels::group_moments::{self, Groups};
@@ -14,6 +15,7 @@ use hidden_gaussian::kernels::{
 use hidden_gaussian::model::unet::{Head, Norm};
 use hidden_gaussian::kernels::Film;
 use hidden_gaussian::model::Architecture;
+use hidden_gaussian::model::unet::Norm;
 
 const SIDES: [usize; 4] = [1, 2, 5, 8];
 const CHANNELS: [usize; 4] = [1, 3, 7, 16];

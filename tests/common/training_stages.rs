@@ -5,16 +5,16 @@ use super::training::{odd, odd_unet, read, session};
 use super::{ODD, random};
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::TrainingSets;
+use hidden_gaussian::kernels::Edm;
+use hidden_gaussian::kernels::Film;
+use hidden_gaussian::kernels::finish_step::{RateSchedule, STEP_STATE, TRAINING_CLOCK};
 use hidden_gaussian::kernels::matmul::Tile;
 use hidden_gaussian::kernels::norm_film_silu::Kept;
-use hidden_gaussian::kernels::finish_step::{STEP_STATE, RateSchedule, TRAINING_CLOCK};
 use hidden_gaussian::kernels::{
-    Sigma, adam, batch_draw, batch_noise, denoising_loss, noise, noise_features, norm_film_silu,
-    norm_film_silu_backward, finish_step, precondition_input, precondition_output, silu, silu_backward,
-    square_sums,
+    Sigma, adam, batch_draw, batch_noise, denoising_loss, finish_step, noise, noise_features,
+    norm_film_silu, norm_film_silu_backward, precondition_input, precondition_output, silu,
+    silu_backward, square_sums,
 };
-use hidden_gaussian::kernels::Film;
-use hidden_gaussian::kernels::Edm;
 use hidden_gaussian::train::Config;
 
 const EDM: Edm = Edm { sigma_data: 0.5 };
@@ -171,7 +171,7 @@ async fn steps_match(gpu: &Engine, (config, sets): (Config, TrainingSets)) {
             failures.compare_values(&case, &a, &b, tolerance, is_word);
         }
         let [ours, twin] = &mut sessions;
-        let (a, b) = (ours.report().await.unwrap(), twin.report().await.unwrap());
+        let (a, b) = (ours.progress().await.unwrap(), twin.progress().await.unwrap());
         for (a, b) in a.members.iter().zip(&b.members) {
             assert!((a.loss.unwrap() / b.loss.unwrap() - 1.0).abs() < 1e-4, "{a:?} {b:?}");
         }

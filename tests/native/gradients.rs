@@ -10,11 +10,11 @@ use crate::common;
 use common::gradients::{Passes, Table, program, tensors, whole};
 use common::{noise_levels, random, weights};
 use hidden_gaussian::compute::Engine;
+use hidden_gaussian::kernels::Film;
 use hidden_gaussian::kernels::norm_film_silu::Kept;
 use hidden_gaussian::kernels::{
     Sigma, denoising_loss, norm_film_silu, norm_film_silu_backward, silu, silu_backward,
 };
-use hidden_gaussian::kernels::Film;
 use hidden_gaussian::model::{Architecture, Dense, Modulation, Parameters};
 
 #[test]

@@ -8,6 +8,7 @@ use common::gradients::{Passes, Table, program, tensors, whole};
 use common::{noise_levels, random, relative_error, run, weights};
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::Shape;
+use hidden_gaussian::kernels::Film;
 use hidden_gaussian::kernels::conv::{Channels, Conv, Scale};
 use hidden_gaussian::kernels::group_film_silu::{self, Affine};
 use hidden_gaussian::kernels::group_moments::{self, Groups};
@@ -17,6 +18,7 @@ use hidden_gaussian::kernels::{
 use hidden_gaussian::model::unet::{Head, Norm};
 use hidden_gaussian::kernels::Film;
 use hidden_gaussian::model::Architecture;
+use hidden_gaussian::model::unet::Norm;
 
 const SCALES: [Scale; 3] = [Scale::Same, Scale::Half, Scale::Double];
 

@@ -6,9 +6,10 @@ use crate::common;
 use common::{native_cpu, random, run, stages, training};
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::Shape;
-use hidden_gaussian::denoiser::{Denoiser, Gaussian, TrainingSets};
-use hidden_gaussian::kernels::finish_step::{STEP_STATE, RateSchedule, TRAINING_CLOCK};
-use hidden_gaussian::kernels::{Sigma, adam, batch_draw, noise, finish_step};
+use hidden_gaussian::data::TrainingSets;
+use hidden_gaussian::denoiser::{Denoiser, Gaussian};
+use hidden_gaussian::kernels::finish_step::{RateSchedule, STEP_STATE, TRAINING_CLOCK};
+use hidden_gaussian::kernels::{Sigma, adam, batch_draw, finish_step, noise};
 use hidden_gaussian::model::Architecture;
 use hidden_gaussian::model::unet::{Head, Norm};
 use hidden_gaussian::train::{Checkpoint, Config, Plan, Session};
@@ -127,9 +128,13 @@ fn the_pace_follows_its_formulas() {
         let mut clock = [0; TRAINING_CLOCK];
         clock[2] = step;
         let inputs = [vec![9.0, 16.0], vec![0.25, 0.5], stages::bits(&clock)];
-        let out = block_on(run(&Engine::cpu(), 1, &inputs, &[2, 2, TRAINING_CLOCK, STEP_STATE], |p, v| {
-            finish_step::record(p, schedule, [v[0], v[1], v[2], v[3]], [2, 2])
-        }));
+        let out = block_on(run(
+            &Engine::cpu(),
+            1,
+            &inputs,
+            &[2, 2, TRAINING_CLOCK, STEP_STATE],
+            |p, v| finish_step::record(p, schedule, [v[0], v[1], v[2], v[3]], [2, 2]),
+        ));
         let t = f64::from(step);
         let fall = 0.98 * (std::f64::consts::FRAC_PI_2 * (t / 2000.0).min(1.0)).cos() + 0.02;
         let rate = 4e-3 * ((t + 1.0) / 100.0).min(1.0) * fall;
@@ -168,10 +173,13 @@ fn the_update_is_adam() {
             .map(|v| v as f32)
             .into();
         inputs[1] = random(1 + t as u32, len);
-        inputs =
-            block_on(run(&Engine::cpu(), 1, &inputs, &[STEP_STATE, len, len, len, len, len], |p, v| {
-                adam::record(p, [v[0], v[1], v[2], v[3], v[4], v[5]], len)
-            }));
+        inputs = block_on(run(
+            &Engine::cpu(),
+            1,
+            &inputs,
+            &[STEP_STATE, len, len, len, len, len],
+            |p, v| adam::record(p, [v[0], v[1], v[2], v[3], v[4], v[5]], len),
+        ));
         for ([w, m, v, average], g) in expected.iter_mut().zip(&inputs[1]) {
             let g = scale * f64::from(*g);
             *m = beta1 * *m + (1.0 - beta1) * g;
@@ -219,7 +227,10 @@ fn bad_configurations_are_refused() {
         Config { architecture: Architecture::Mlp { width: 0, depth: 2 }, ..good.clone() },
     ];
     for config in bad {
-        assert!(block_on(Session::new(&Engine::cpu(), config.clone(), &sets)).is_err(), "{config:?}");
+        assert!(
+            block_on(Session::new(&Engine::cpu(), config.clone(), &sets)).is_err(),
+            "{config:?}"
+        );
     }
 }
 

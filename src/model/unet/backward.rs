@@ -1,6 +1,6 @@
 //! The U-Net's backward pass.
 
-use super::forward::{Activation, BlockIn, Context, Step, PlacedUNet};
+use super::forward::{Activation, BlockIn, Context, PlacedUNet, Step};
 use super::{Block, ConvLayer, Layers, Norm};
 use crate::compute::{Buffer, Program, View, elements};
 use crate::error::Result;

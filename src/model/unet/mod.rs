@@ -20,9 +20,9 @@ use self::backward::UNetTraining;
 use self::forward::{BlockIn, PlacedUNet};
 use super::{Dense, Modulation, Network, Parameters, PlacedNetwork, PlacedTraining, check_dim};
 use crate::compute::{Program, View, elements};
-use crate::shape::Shape;
 use crate::error::{Error, Result};
 use crate::kernels::conv::{Conv, Scale};
+use crate::shape::Shape;
 
 /// Initial size of the last convolution, relative to a plain one: the first guess is `F ≈ 0`.
 const OUTPUT_GAIN: f32 = 0.01;
@@ -58,7 +58,6 @@ pub enum Head {
     /// A SiLU.
     Silu,
 }
-
 
 impl Head {
     /// Whether it is the default, which configurations leave out.
