@@ -55,6 +55,7 @@ function tools(figure, page) {
    */
   const button = (label, about, act, done) => {
     const made = make("button", { type: "button", title: about, ariaLabel: `${label}: ${about}` }, label);
+    made.dataset.tool = label.toLowerCase();
     const tell = async () => {
       await act();
       if (done) page.live.announce(`${done}.`);

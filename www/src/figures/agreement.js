@@ -173,7 +173,7 @@ function agreementChart(root) {
               textAnchor: "end",
               fill: "var(--muted)",
             }),
-            line(behind, { x: "n", y: "mean", stroke: "var(--d-theta)", strokeWidth: 1.5, strokeOpacity: 0.45 }),
+            line(behind, { x: "n", y: "mean", stroke: "var(--d-theta)", strokeWidth: 1.5, strokeOpacity: 0.45, className: "recorded-behind" }),
             text(behind.slice(0, 1), {
               x: "n",
               y: "mean",

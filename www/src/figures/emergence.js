@@ -357,7 +357,7 @@ function curvesChart(root, name, choose) {
             }),
             ruleY(references, { fy: "name", y: "y", stroke: "var(--d-data)", strokeDasharray: "2 3" }),
             text(references, { fy: "name", y: "y", text: "label", frameAnchor: "right", dy: 9, fill: "var(--muted)" }),
-            line(behind, { fy: "name", x: "x", y: "y", stroke: "var(--d-theta)", strokeWidth: 1.5, strokeOpacity: 0.45 }),
+            line(behind, { fy: "name", x: "x", y: "y", stroke: "var(--d-theta)", strokeWidth: 1.5, strokeOpacity: 0.45, className: "recorded-behind" }),
             text(note ? [note] : [], {
               fy: () => SCORES[0].name,
               text: (words) => words,

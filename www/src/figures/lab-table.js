@@ -1,5 +1,5 @@
 /** The lab's table of runs: under way, saved by the browser, or opened from a file. */
-import { html, render } from "lit-html";
+import { html, nothing, render } from "lit-html";
 import { repeat } from "lit-html/directives/repeat.js";
 import { saveRun } from "../export/archive.js";
 import { copy, save } from "../export/save.js";
@@ -155,7 +155,9 @@ export class RunTable {
     const { title, details } = describe(entry.options, report);
     const active = isActive(run?.state);
     const id = `run-${index}`;
-    return html`<tr data-run=${letter} data-state=${run?.state ?? state} data-step=${entry.progress.step}>
+    return html`<tr data-run=${letter} data-state=${run?.state ?? state} data-step=${entry.progress.step}
+      data-engine=${run?.engine ?? nothing} data-workers=${run?.progress.workers ?? nothing} data-recovery=${run?.recovery ?? nothing}
+      data-notice=${run?.notice ? "" : nothing}>
       <th scope="row">
         <label
           ><input

@@ -43,6 +43,7 @@ function selfCheck(root, { trainer, live }) {
     running = new AbortController();
     const { signal } = running;
     button.textContent = "Stop";
+    button.dataset.state = "running";
     errors.hidden = true;
     rows.replaceChildren();
     result.hidden = progress.hidden = false;
@@ -75,6 +76,7 @@ function selfCheck(root, { trainer, live }) {
     }
     progress.hidden = true;
     button.textContent = "Run the checks";
+    button.dataset.state = "idle";
     running = undefined;
   };
   button.addEventListener("click", () => {

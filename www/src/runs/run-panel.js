@@ -266,7 +266,7 @@ export function runPanel(
       ${progressBar(run)}
       <p class="run-status" data-part="run-status">${run ? statusLine(run, waiting) + result : (about?.() ?? "")}</p>
       <p class="run-notice" data-part="run-notice" ?hidden=${!run?.notice}>${run?.notice ?? ""}</p>
-      <div class="figure-error" role="alert" ?hidden=${!failure}>${failure ? failureText(failure) : nothing}</div>`;
+      <div class="figure-error" role="alert" data-kind=${failure?.why.kind ?? nothing} ?hidden=${!failure}>${failure ? failureText(failure) : nothing}</div>`;
   };
 
   /** @type {HTMLElement} */
