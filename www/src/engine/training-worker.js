@@ -107,14 +107,14 @@ function images(recipe, own) {
 const blob = (bytes) => new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (bytes)]);
 
 /**
- * `base` with `changes`, field by field; lists are replaced as a whole.
+ * `base` with `changes`, field by field. Lists are replaced as a whole, and so is a network by one of another kind.
  * @param {any} base
  * @param {any} changes
  * @returns {any}
  */
 function merge(base, changes) {
   const isObject = [base, changes].every((value) => typeof value === "object" && value && !Array.isArray(value));
-  if (!isObject) return changes;
+  if (!isObject || (changes.kind !== undefined && changes.kind !== base.kind)) return changes;
   const merged = { ...base };
   for (const [name, change] of Object.entries(changes)) merged[name] = merge(base[name], change);
   return merged;

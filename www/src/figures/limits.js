@@ -207,7 +207,9 @@ function tellOfSets(live, body, sweeps) {
         fixed(mean(of(name, MANY), (point) => linearityAt(trained(point), levelOf(sweeps[name], LINEARITY_SIGMA)))),
         fixed(cosine(name)),
       ];
-      return make("tr", {}, make("th", { scope: "row" }, SETS[name]), ...numbers.map((text) => make("td", {}, text)));
+      const row = make("tr", {}, make("th", { scope: "row" }, SETS[name]), ...numbers.map((text) => make("td", {}, text)));
+      row.dataset.set = name;
+      return row;
     }),
   );
   live.set({

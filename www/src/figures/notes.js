@@ -62,13 +62,13 @@ function selfCheck(root, { trainer, live }) {
       }
     };
     try {
-      rows.append(heading("CPU engine"));
+      rows.append(heading("cpu", true));
       await checkAll("cpu");
-      const gpu = heading("GPU engine", "Also against the CPU engine.");
+      const gpu = heading("gpu", true, "Compared with the CPU engine, too.");
       rows.append(gpu);
       await checkAll("gpu").catch((thrown) => {
         if (signal.aborted) throw thrown;
-        gpu.replaceWith(heading("GPU engine", `Not checked: ${sentence(toFailure(thrown).message)}`));
+        gpu.replaceWith(heading("gpu", false, `Not checked: ${sentence(toFailure(thrown).message)}`));
       });
       live.announce(failed ? `${failed} of ${made} checks fail.` : `All ${made} checks hold.`);
     } catch (thrown) {
@@ -85,9 +85,18 @@ function selfCheck(root, { trainer, live }) {
   });
 }
 
-/** A line over the checks of one engine. @param {string} engine @param {string} [about] */
-const heading = (engine, about = "") =>
-  make("tr", { className: "check-engine" }, make("th", { colSpan: 4, scope: "colgroup" }, engine, make("small", {}, about)));
+/**
+ * A line over the checks of one engine.
+ * @param {"cpu" | "gpu"} engine
+ * @param {boolean} checked
+ * @param {string} [about]
+ */
+function heading(engine, checked, about = "") {
+  const head = make("th", { colSpan: 4, scope: "colgroup" }, `${engine.toUpperCase()} engine`, make("small", {}, about));
+  const row = make("tr", { className: "check-engine" }, head);
+  Object.assign(row.dataset, { engine, checked });
+  return row;
+}
 
 /** @param {Check} check */
 function checkRow({ name, about, error, tolerance, holds }) {
