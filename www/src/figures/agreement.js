@@ -17,7 +17,8 @@ import { runSlider } from "../ui/run-slider.js";
 import { nearestStop } from "../reports/nearest.js";
 
 /**
- * @import { Agreement, Report } from "../reports/report.js"
+ * @import { Agreement } from "../../pkg/hidden_gaussian.js"
+ * @import { Report } from "../reports/report.js"
  * @import { Store } from "../state/store.js"
  * @import { ChartSpec } from "../ui/chart.js"
  * @import { Page } from "./figure.js"

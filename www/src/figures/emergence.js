@@ -17,7 +17,8 @@ import { runSlider } from "../ui/run-slider.js";
 import { atTheEnd, likeGaussian, peak, plane, standAt, widthOf } from "../reports/emergence.js";
 
 /**
- * @import { Comparison, Estimate, Point, Report } from "../reports/report.js"
+ * @import { Comparison, Estimate, Point } from "../../pkg/hidden_gaussian.js"
+ * @import { Report } from "../reports/report.js"
  * @import { Values } from "../state/parameters.js"
  * @import { Store } from "../state/store.js"
  * @import { ChartSpec } from "../ui/chart.js"
@@ -84,7 +85,7 @@ export function emergenceFigure(root, page, source) {
       showWidths(here.widths, here.width);
       showSteps(here.steps, here.step);
       const { trained: network, gaussian } = point.denoisers;
-      for (const [name, images] of Object.entries({ gaussian: gaussian.samples, samples: network.samples, nearest: network.nearest })) {
+      for (const [name, images] of Object.entries({ gaussian: gaussian?.samples, samples: network.samples, nearest: network.nearest })) {
         if (images) drawRow(canvas(root, `row-${name}`), decodeImages(report.shape, images), COLUMNS);
       }
       drawMap({ points: ofSize, current: point });

@@ -17,7 +17,7 @@ import { drawSamples } from "../ui/images.js";
 import { nearestStop } from "../reports/nearest.js";
 
 /**
- * @import { Point } from "../reports/report.js"
+ * @import { Point } from "../../pkg/hidden_gaussian.js"
  * @import { Sweep } from "../reports/transition.js"
  * @import { ChartSpec } from "../ui/chart.js"
  * @import { Page } from "./figure.js"

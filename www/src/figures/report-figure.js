@@ -4,7 +4,8 @@ import { keepDrawn } from "./figure.js";
 import { originOf } from "../reports/provenance.js";
 
 /**
- * @import { ExperimentName, Report } from "../reports/report.js"
+ * @import { ExperimentName } from "../../pkg/hidden_gaussian.js"
+ * @import { Report } from "../reports/report.js"
  * @import { ReportSource } from "../reports/source.js"
  * @import { Key, Values } from "../state/parameters.js"
  * @import { Page } from "./figure.js"

@@ -19,8 +19,8 @@ import { drawSamples } from "../ui/images.js";
 import { nearestStop } from "../reports/nearest.js";
 
 /**
- * @import { DenoiserId } from "../reports/denoisers.js"
- * @import { Measures, Point, Preset } from "../reports/report.js"
+ * @import { DenoiserId, Measures, Point } from "../../pkg/hidden_gaussian.js"
+ * @import { Preset } from "../reports/report.js"
  * @import { SizeSpread, Sweep } from "../reports/transition.js"
  * @import { ChartSpec } from "../ui/chart.js"
  * @import { Page } from "./figure.js"
@@ -247,10 +247,10 @@ function tell({ live }, { recorded, sweep, sigma }) {
   const heldOut = ends((point) => point.heldOut.gl.mean);
   const peak = gl.reduce((best, size) => (size.mean > best.mean ? size : best));
   const times = ends((point) => point.epochs);
-  const [, empirical] = ends(({ denoisers }) => linearityAt(denoisers.empirical, level), measured);
-  const [, gaussian] = ends(({ denoisers }) => linearityAt(denoisers.gaussian, level), measured);
+  const [, empirical] = ends(({ denoisers }) => linearityOf(denoisers.empirical, level), measured);
+  const [, gaussian] = ends(({ denoisers }) => linearityOf(denoisers.gaussian, level), measured);
   const [, error] = ends(({ denoisers }) => denoisers.trained.error.heldOut[detail].mean);
-  const [, errorGaussian] = ends(({ denoisers }) => denoisers.gaussian.error.heldOut[detail].mean);
+  const [, errorGaussian] = ends(({ denoisers }) => denoisers.gaussian?.error.heldOut[detail].mean ?? NaN);
   live.set({
     "transition.first": count(gl[0].n),
     "transition.last": count(gl[last].n),

@@ -7,9 +7,10 @@ import { actionButton, isActive, keepFocus, progressBar, same, speedChoice, stat
 import { saveRun } from "../export/archive.js";
 
 /**
+ * @import { ExperimentName } from "../../pkg/hidden_gaussian.js"
  * @import { Failure, RunOptions } from "../engine/protocol.js"
  * @import { Page } from "../figures/figure.js"
- * @import { ExperimentName, Report } from "../reports/report.js"
+ * @import { Report } from "../reports/report.js"
  * @import { Key } from "../state/parameters.js"
  * @import { Run } from "./run.js"
  * @import { SavedRunInfo } from "./runner.js"
