@@ -20,7 +20,7 @@ import { notStarted } from "./protocol.js";
 import { serve } from "./serve.js";
 
 /**
- * @import { Recipe as DataRecipe } from "../../pkg/hidden_gaussian.js"
+ * @import { ExperimentRun, Recipe as DataRecipe } from "../../pkg/hidden_gaussian.js"
  * @import { OwnImages, TrainingCalls } from "./protocol.js"
  */
 
@@ -28,7 +28,7 @@ const { importFiles, makeDataset } = importer({ Dataset, unzip });
 
 /** @type {Promise<Dataset> | undefined} */
 let data;
-/** One per shard, once all have started. @type {Run[]} */
+/** One per shard, once all have started. @type {ExperimentRun<any>[]} */
 let runs = [];
 /** The engine that is being checked. @type {{kind: "cpu" | "gpu", engine: Engine} | undefined} */
 let checked;
@@ -81,7 +81,7 @@ serve(init(), (call, payload) => handlers[/** @type {keyof TrainingCalls} */ (ca
 /**
  * One shard after the other: they may have one GPU between them.
  * @template T
- * @param {(run: Run) => Promise<T>} ask
+ * @param {(run: ExperimentRun<any>) => Promise<T>} ask
  */
 async function each(ask) {
   // The start failed, or the worker that it was in died while nobody waited for it and this one took its place.

@@ -122,7 +122,7 @@ async function recordedRuns(body) {
           make("th", { scope: "row" }, title, make("code", {}, record.command)),
           make("td", {}, record.device, make("br"), record.date.slice(0, 10)),
           make("td", {}, duration(seconds)),
-          make("td", {}, version, make("br"), record.commit.slice(0, 7)),
+          make("td", {}, version, make("br"), record.commit?.slice(0, 7) ?? ""),
         ),
       ),
     );

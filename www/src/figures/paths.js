@@ -13,7 +13,6 @@ import { ALIKE, FEW_COPIES, MANY_COPIES } from "../reports/verdicts.js";
 
 /**
  * @import { Bias, DenoiserId } from "../../pkg/hidden_gaussian.js"
- * @import { Pictures } from "../engine/protocol.js"
  * @import { Report } from "../reports/report.js"
  * @import { ReportSource } from "../reports/source.js"
  * @import { Table } from "../ui/chart.js"

@@ -3,7 +3,7 @@
  * recorded files leave out what no figure draws.
  */
 
-/** @import { Config, DenoiserId, ExperimentName, FindingsOf, Measures, Point, Recipe, Shape } from "../../pkg/hidden_gaussian.js" */
+/** @import { Config, DenoiserId, ExperimentName, FindingsOf, Point, Recipe, Shape } from "../../pkg/hidden_gaussian.js" */
 
 /** @typedef {"quick" | "main" | "faithful"} Preset */
 
@@ -23,7 +23,7 @@
  * @property {number[]} sigmas
  * @property {Config<E>} config
  * @property {FindingsOf[E]} findings
- * @property {{command: string, date: string, device: string, commit: string}} [record] how a recorded run was made
+ * @property {{command: string, date: string, device: string, commit: string | null}} [record] how a recorded run was made
  */
 
 /** The format of reports that this page reads and writes. */
