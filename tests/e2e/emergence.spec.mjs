@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { siteTest } from "./harness.mjs";
-import { contrast, live, number, open, openTable, ready } from "./page.mjs";
+import { contrast, live, number, open, openTable, panelButton, panelState, ready } from "./page.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -48,7 +48,7 @@ siteTest("the map leads to every width, and its sliders offer what there is", { 
 });
 
 const train = { batch: 16, architecture: { width: 16, depth: 1 } };
-const look = { samples: 16, samplerSteps: 4 };
+const evaluation = { samples: 16, samplerSteps: 4 };
 
 /**
  * A run of tiny networks in place of the preset's, which takes a minute.
@@ -73,15 +73,14 @@ siteTest("a run trained here to its end is what both figures show", { timeout: 2
     widthSizes: [16],
     train: { ...train, steps: 30 },
     checkpoints: [10, 30],
-    look,
+    evaluation,
   });
   await open(page, `?engine=${webgpu ? "gpu" : "cpu"}`, "emergence");
   const recorded = await live(page, "emergence.parameters");
-  await page.locator("#emergence .run-panel button", { hasText: "Train it here" }).click();
-  await page.locator('#emergence .run-panel[data-state="done"]').waitFor({ timeout: 200_000 });
-  assert.match((await page.locator("#emergence .run-status").textContent()) ?? "", /Done in .* most like the Gaussian’s/);
+  await panelButton(page, "emergence", "main").click();
+  await panelState(page, "emergence", "done", 200_000);
   await changed(page, "emergence.parameters", recorded);
-  assert.match(await live(page, "emergence.source"), /^Trained here/);
+  assert.equal(await page.locator("#emergence").getAttribute("data-origin"), "here");
   // Every size at every checkpoint, and every width.
   await openTable(page.locator('#emergence [data-part="over-time"]'));
   const steps = page.locator('#emergence [data-part="over-time"] tbody td:first-child');
@@ -90,31 +89,33 @@ siteTest("a run trained here to its end is what both figures show", { timeout: 2
   const widths = page.locator('#emergence [data-part="over-width"] tbody td:nth-child(2)');
   assert.deepEqual(await widths.allTextContents(), ["8", "12"]);
   // It lies over the recorded run, and what was said last is what came out.
-  await page.locator('#emergence [data-part="over-time"] svg text', { hasText: "faint: recorded" }).waitFor();
-  await page.locator("#announcements", { hasText: /most like the Gaussian’s/ }).waitFor();
+  await page.locator('#emergence [data-part="over-time"] svg .recorded-behind').first().waitFor();
+  await page.waitForFunction(() => {
+    const said = document.getElementById("announcements")?.textContent ?? "";
+    return said !== "" && document.querySelector("#emergence .run-status")?.textContent?.endsWith(said);
+  });
   await ready(page, "phase");
   assert.equal(await live(page, "phase.sizes"), "2");
   assert.deepEqual(await page.locator('[data-part="phase-step"] .ticks span').allTextContents(), ["10", "30", "60"]);
   // The recorded run is there to go back to, in both figures.
-  await page.locator("#phase button", { hasText: "Show the recorded run" }).click();
+  await page.locator('#phase [data-action="switch-run"]').click();
   await changed(page, "phase.sizes", "2");
   await page.locator("#emergence .run-panel").scrollIntoViewIfNeeded();
   await page.waitForFunction(
     (old) => document.querySelector('[data-live="emergence.parameters"]')?.textContent === old,
     recorded,
   );
-  await page.locator("#emergence button", { hasText: "Show the new run" }).click();
+  await page.locator('#emergence [data-action="switch-run"]').click();
   await changed(page, "emergence.parameters", recorded);
 });
 
 siteTest("two networks on halves of the data are trained here, over the recorded curve", { webgpu: [false] }, async (page) => {
-  await trainTiny(page, { sizes: [8, 16], train: { ...train, steps: 30 }, look });
+  await trainTiny(page, { sizes: [8, 16], train: { ...train, steps: 30 }, evaluation });
   await open(page, "?engine=cpu", "agreement");
-  await page.locator("#agreement .run-panel button", { hasText: "Train it here" }).click();
-  await page.locator('#agreement .run-panel[data-state="done"]').waitFor({ timeout: 60_000 });
-  assert.match((await page.locator("#agreement .run-status").textContent()) ?? "", /8 images each agree .* 16 images each/);
-  await page.waitForFunction(() => /^Trained here/.test(document.querySelector('[data-live="agreement.source"]')?.textContent ?? ""));
-  await page.locator("#agreement svg text", { hasText: "faint: recorded" }).waitFor();
+  await panelButton(page, "agreement", "main").click();
+  await panelState(page, "agreement", "done");
+  await page.locator('#agreement[data-origin="here"]').waitFor();
+  await page.locator("#agreement svg .recorded-behind").first().waitFor();
   await openTable(page.locator("#agreement"));
   const sizes = await page.locator("#agreement .chart-table tbody td:first-child").allTextContents();
   assert.deepEqual(sizes, ["8", "16"]);
@@ -164,11 +165,11 @@ siteTest(
     );
     await open(page, "", "hero");
     await page.locator("#agreement").scrollIntoViewIfNeeded();
-    const problem = page.locator("#agreement .figure-error", { hasText: "Try again" });
+    const problem = page.locator("#agreement > .figure-error:not([hidden])");
     await problem.waitFor();
     await ready(page, "phase");
     down = false;
-    await problem.locator("button").click();
+    await problem.locator('[data-action="retry"]').click();
     await ready(page, "agreement");
   },
 );

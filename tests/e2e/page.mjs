@@ -55,16 +55,16 @@ export async function until(what, holds) {
 }
 
 /**
- * The runs that the browser keeps: their step, or undefined while a share has no snapshot yet.
+ * The runs that the browser saves: their step, or undefined while a shard has no snapshot yet.
  * @param {Page} page
  * @returns {Promise<(number | undefined)[]>}
  */
-function keptSteps(page) {
+function savedSteps(page) {
   return page.evaluate(
     () =>
       new Promise((resolve) => {
         const opening = indexedDB.open("hidden-gaussian");
-        // Nothing was kept yet, and this is not the place to begin.
+        // Nothing was saved yet, and this is not the place to begin.
         opening.onupgradeneeded = () => opening.transaction?.abort();
         opening.onerror = () => resolve([]);
         opening.onsuccess = () => {
@@ -72,8 +72,8 @@ function keptSteps(page) {
           all.onsuccess = () => {
             opening.result.close();
             resolve(
-              all.result.map(({ shares, progress }) =>
-                shares.every((/** @type {any} */ { snapshot }) => snapshot) ? progress.step : undefined,
+              all.result.map(({ shards, progress }) =>
+                shards.every((/** @type {any} */ { snapshot }) => snapshot) ? progress.step : undefined,
               ),
             );
           };
@@ -83,23 +83,23 @@ function keptSteps(page) {
 }
 
 /**
- * Until the browser keeps the only run at a step that will do.
+ * Until the browser has saved the only run at a step that will do.
  * @param {Page} page
  * @param {(step: number) => boolean | Promise<boolean>} willDo
  */
-export async function untilKept(page, willDo) {
-  let kept = 0;
-  await until("the run is kept", async () => {
-    const [step] = await keptSteps(page);
-    kept = step ?? 0;
+export async function untilSaved(page, willDo) {
+  let saved = 0;
+  await until("the run is saved", async () => {
+    const [step] = await savedSteps(page);
+    saved = step ?? 0;
     return step !== undefined && willDo(step);
   });
-  return kept;
+  return saved;
 }
 
-/** Until the browser keeps no run: a page that is left while one is deleted may keep it. @param {Page} page */
+/** Until the browser has no run: a page that is left while one is deleted may keep it. @param {Page} page */
 export async function untilForgotten(page) {
-  await until("the run is forgotten", async () => (await keptSteps(page)).length === 0);
+  await until("the run is forgotten", async () => (await savedSteps(page)).length === 0);
 }
 
 /**
@@ -132,11 +132,42 @@ export function slider(page, key) {
  * Choose a value of a row of radio buttons.
  * @param {Page} page
  * @param {string} key
- * @param {string} label
+ * @param {string} value
  */
-export async function choose(page, key, label) {
-  await page.locator(`[data-control="${key}"] label`, { hasText: label }).first().click();
+export async function choose(page, key, value) {
+  await page.locator(`[data-control="${key}"] label:has(input[value="${value}"])`).first().click();
 }
+
+/**
+ * Until a text that the page keeps up to date is this.
+ * @param {Page} page
+ * @param {string} name value of `data-live`
+ * @param {string} text
+ */
+export const says = (page, name, text) =>
+  page.waitForFunction(
+    ([key, expected]) => document.querySelector(`[data-live="${key}"]`)?.textContent === expected,
+    [name, text],
+  );
+
+/**
+ * A button of the panel under a figure.
+ * @param {Page} page
+ * @param {string} figure
+ * @param {string} action value of `data-action`
+ */
+export const panelButton = (page, figure, action) =>
+  page.locator(`#${figure} .run-panel [data-action="${action}"]:not([hidden])`);
+
+/**
+ * Until the run of a figure's panel is in this state.
+ * @param {Page} page
+ * @param {string} figure
+ * @param {string} state
+ * @param {number} [timeout]
+ */
+export const panelState = (page, figure, state, timeout = 90_000) =>
+  page.locator(`#${figure} .run-panel[data-state="${state}"]`).waitFor({ timeout });
 
 /**
  * Open the table behind a chart. Its rows are made when it opens.
@@ -202,7 +233,7 @@ export async function drop(page, files) {
 }
 
 /**
- * Bright discs at places of their own, one byte a pixel.
+ * Bright discs at places of their own, one byte per pixel.
  * @param {number} count
  * @param {number} side
  */

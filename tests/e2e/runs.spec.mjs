@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { siteTest } from "./harness.mjs";
-import { choose, open, openTable, ready, until, untilForgotten, untilKept } from "./page.mjs";
+import { choose, open, openTable, ready, until, untilForgotten, untilSaved } from "./page.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -15,27 +15,26 @@ const PATIENCE = { timeout: 60_000 };
 
 /** The run of the lab. @param {Page} page */
 const run = (page) => page.locator('#lab [data-part="runs"] tr').first();
-/** @param {Page} page @param {string} name */
-const press = (page, name) => run(page).getByRole("button", { name, exact: true }).click();
-/** Until the run says so. @param {Page} page @param {RegExp} text */
-const says = (page, text) => run(page).locator(".run-state", { hasText: text }).waitFor(PATIENCE);
+/** @param {Page} page @param {string} action */
+const press = (page, action) => run(page).locator(`[data-action="${action}"]`).click();
+/** Until the run's row has this attribute. @param {Page} page @param {string} name @param {string} value */
+const has = (page, name, value) => run(page).and(page.locator(`[data-${name}="${value}"]`)).waitFor(PATIENCE);
 /** The workers that train. @param {Page} page */
 const runWorkers = (page) => page.workers().filter((worker) => worker.url().includes("training-worker"));
-/** Until nothing trains: a worker's end is told a little later. @param {Page} page */
+/** Until nothing trains: the end of a worker is known a little later. @param {Page} page */
 const noWorkers = (page) => until("no worker is left", () => runWorkers(page).length === 0);
 
 /** The step that the run is at. @param {Page} page */
 async function step(page) {
-  const text = (await run(page).locator(".run-state").textContent()) ?? "";
-  return Number(/Step ([\d,]+) of/.exec(text)?.[1].replaceAll(",", ""));
+  return Number(await run(page).getAttribute("data-step"));
 }
 
 /** Until the run is beyond a step. @param {Page} page @param {number} beyond */
 async function trainBeyond(page, beyond) {
   await page.waitForFunction(
     (least) => {
-      const text = document.querySelector("#lab .run-state")?.textContent ?? "";
-      return Number(/Step ([\d,]+) of/.exec(text)?.[1].replaceAll(",", "")) > least;
+      const row = document.querySelector('#lab tr[data-state="running"], #lab tr[data-state="paused"]');
+      return Number(row?.getAttribute("data-step")) > least;
     },
     beyond,
     PATIENCE,
@@ -43,18 +42,18 @@ async function trainBeyond(page, beyond) {
 }
 
 /**
- * Until the browser keeps a snapshot of every share of the run, from not far back. They are taken every few seconds; on the
+ * Until the browser has saved a snapshot of every shard of the run, from not far back. They are taken every few seconds; on the
  * GPU the first comes when its programs are just compiled and hardly anything is trained.
  * @param {Page} page
  */
-const checkpoint = (page) => untilKept(page, async (kept) => kept > (await step(page)) / 2);
+const snapshot = (page) => untilSaved(page, async (saved) => saved > (await step(page)) / 2);
 
-/** Until the run trains again after a failure, from what is kept. @param {Page} page @param {RegExp} notice @param {number} kept */
-async function goesOn(page, notice, kept) {
-  await says(page, notice);
-  await says(page, /Step [\d,]+ of/);
+/** Until the run trains again after a failure, from what is saved. @param {Page} page @param {string} recovery @param {number} saved */
+async function continues(page, recovery, saved) {
+  await has(page, "recovery", recovery);
+  await has(page, "state", "running");
   const after = await step(page);
-  assert.ok(after >= kept, `${after} after ${kept} was kept`);
+  assert.ok(after >= saved, `${after} after ${saved} was saved`);
   await trainBeyond(page, after);
 }
 
@@ -96,7 +95,7 @@ async function watchDevices(page) {
 }
 
 /**
- * Take the device away, as a driver reset would, while it has so many lines to compile: it tells of its loss only after
+ * Take the device away, as a driver reset would, while it has so many lines to compile: its loss is known only after
  * that, but a readback that is under way fails at once.
  * @param {Page} page
  * @param {number} lines
@@ -119,54 +118,56 @@ async function loseDevice(page, lines) {
 siteTest("a run to its end: the curve of its networks, and a table row that stays until it is deleted", { widths: [1280, 390] }, async (page, { webgpu }) => {
   const chart = page.locator("#lab [data-part='lab-chart']");
   await train(page, webgpu ? "gpu" : "cpu", webgpu ? 60 : 300);
-  await says(page, /^Done/);
-  await page.locator("#announcements", { hasText: /^Run A: Done in .*ransition/ }).waitFor();
+  await has(page, "state", "done");
+  const outcome = (await run(page).locator(".run-outcome").textContent()) ?? "";
+  await page.locator("#announcements", { hasText: outcome }).waitFor();
   await openTable(chart);
   assert.equal(await chart.locator("tbody tr").count(), 2);
   await noWorkers(page);
   await reload(page);
-  await says(page, /^Done/);
+  await has(page, "state", "done");
   await openTable(chart);
   assert.equal(await chart.locator("tbody tr").count(), 2);
-  await press(page, "Delete");
+  await press(page, "delete");
   await page.locator('#lab [data-part="empty"]:visible').waitFor();
   await untilForgotten(page);
   await reload(page);
   assert.equal(await run(page).count(), 0);
 });
 
-siteTest("pause, and go on", {}, async (page, { webgpu }) => {
+siteTest("pause, and resume", {}, async (page, { webgpu }) => {
   await train(page, webgpu ? "gpu" : "cpu");
   await trainBeyond(page, 0);
-  await press(page, "Pause");
-  await says(page, /paused/);
+  await press(page, "go");
+  await has(page, "state", "paused");
   // The slice under way comes to its end.
-  await untilKept(page, async (kept) => kept === (await step(page)));
+  await untilSaved(page, async (saved) => saved === (await step(page)));
   const paused = await step(page);
   await page.waitForTimeout(1000);
   assert.equal(await step(page), paused);
-  await press(page, "One step");
+  await press(page, "step");
   await trainBeyond(page, paused);
-  await says(page, /paused/);
+  await has(page, "state", "paused");
   // So far that it is seen when it begins again.
   const far = 10 * (await step(page));
-  await press(page, "Go on");
+  await press(page, "go");
   await trainBeyond(page, far);
-  await press(page, "Restart");
+  await press(page, "restart");
   await page.waitForFunction(
-    (least) => Number(/Step ([\d,]+) of/.exec(document.querySelector("#lab .run-state")?.textContent ?? "")?.[1].replaceAll(",", "")) < least,
+    (least) => Number(document.querySelector("#lab tr[data-run]")?.getAttribute("data-step")) < least,
     far,
     PATIENCE,
   );
   assert.equal(await page.locator('#lab [data-part="runs"] tr').count(), 1);
 });
 
-siteTest("cancel answers within 200 ms, and nothing goes on", { alone: true }, async (page, { webgpu }) => {
+siteTest("cancel takes less than 200 ms, and nothing trains after it", { alone: true }, async (page, { webgpu }) => {
   await train(page, webgpu ? "gpu" : "cpu");
   await trainBeyond(page, 0);
   const elapsed = await run(page).evaluate(async (row) => {
     const start = performance.now();
-    const button = [...row.querySelectorAll("button")].find(({ textContent }) => textContent === "Delete");
+    /** @type {HTMLElement | null} */
+    const button = row.querySelector('[data-action="delete"]');
     button?.focus();
     button?.click();
     while (row.isConnected) await new Promise((resolve) => setTimeout(resolve));
@@ -183,34 +184,33 @@ siteTest("cancel answers within 200 ms, and nothing goes on", { alone: true }, a
 siteTest("a run outlives a reload", {}, async (page, { webgpu }) => {
   await train(page, webgpu ? "gpu" : "cpu");
   await trainBeyond(page, 0);
-  await checkpoint(page);
+  await snapshot(page);
   const before = await step(page);
   await reload(page);
-  await says(page, /Stopped at/);
-  await press(page, "Resume");
-  await says(page, /Step [\d,]+ of/);
+  await press(page, "go");
+  await has(page, "state", "running");
   const after = await step(page);
   assert.ok(after > 0.2 * before, `${after} after ${before}`);
   await trainBeyond(page, before);
 });
 
-siteTest("a crashed worker is replaced, and the run goes on, also if it was paused", { webgpu: [false] }, async (page) => {
+siteTest("a crashed worker is replaced, and the run continues, even if it was paused", { webgpu: [false] }, async (page) => {
   await train(page, "cpu");
   await trainBeyond(page, 0);
   const workers = runWorkers(page);
   assert.equal(workers.length, 2);
-  await says(page, /CPU, 2 workers/);
-  const kept = await checkpoint(page);
+  await has(page, "workers", "2");
+  const saved = await snapshot(page);
   await crash(workers[0]);
-  await goesOn(page, /simulated crash.*goes on from its last checkpoint, in a new worker/, kept);
+  await continues(page, "worker", saved);
   assert.equal(runWorkers(page).length, workers.length);
 
-  await press(page, "Pause");
-  await says(page, /paused/);
-  const paused = await untilKept(page, async (kept) => kept === (await step(page)));
+  await press(page, "go");
+  await has(page, "state", "paused");
+  const paused = await untilSaved(page, async (saved) => saved === (await step(page)));
   await crash(runWorkers(page)[0]);
-  await press(page, "Go on");
-  await goesOn(page, /stopped unexpectedly\. The run goes on from its last checkpoint, in a new worker/, paused);
+  await press(page, "go");
+  await continues(page, "worker", paused);
   assert.equal(runWorkers(page).length, workers.length);
   assert.ok(await page.locator('#lab [data-part="lab-error"]').isHidden());
 });
@@ -219,47 +219,48 @@ siteTest("a lost device is made anew; lost again, the CPU engine takes over", { 
   await watchDevices(page);
   await train(page, "gpu");
   await trainBeyond(page, 0);
-  const kept = await checkpoint(page);
+  const saved = await snapshot(page);
   await loseDevice(page, 0);
-  await goesOn(page, /was lost.*goes on from its last checkpoint, on a new device/, kept);
+  await continues(page, "device", saved);
   await loseDevice(page, 800);
-  await goesOn(page, /was lost.*goes on from its last checkpoint, on the CPU engine/, kept);
-  await says(page, /· CPU/);
+  await continues(page, "cpu", saved);
+  await has(page, "engine", "cpu");
   assert.ok(await page.locator('#lab [data-part="lab-error"]').isHidden());
 });
 
-siteTest("a run that another tab has is not taken up, until that one is closed", { webgpu: [false] }, async (page) => {
+siteTest("a run that another tab has cannot be resumed, until that one is closed", { webgpu: [false] }, async (page) => {
   await train(page, "cpu");
   await trainBeyond(page, 0);
-  const kept = await checkpoint(page);
+  const saved = await snapshot(page);
   const other = await page.context().newPage();
   await open(other, "?engine=cpu", "lab");
-  await press(other, "Resume");
-  await other.locator('#lab [data-part="lab-error"]', { hasText: "This run is under way in another tab" }).waitFor();
+  await press(other, "go");
+  await other.locator('#lab [data-part="lab-error"][data-kind="BadInput"]').waitFor();
   assert.equal(runWorkers(other).length, 0);
   await page.close();
   await until("the run is free", () => other.evaluate(async () => (await navigator.locks.query()).held?.length === 0));
-  await press(other, "Resume");
-  await says(other, /Step [\d,]+ of/);
-  assert.ok((await step(other)) >= kept);
+  await press(other, "go");
+  await has(other, "state", "running");
+  assert.ok((await step(other)) >= saved);
 });
 
 siteTest("changing the engine keeps the run", { webgpu: [true] }, async (page) => {
   await train(page, "cpu");
-  for (const label of ["GPU", "CPU"]) {
+  for (const engine of ["gpu", "cpu"]) {
     await trainBeyond(page, 0);
     const before = await step(page);
     await page.locator("#engine").click();
-    await choose(page, "engine", label);
+    await choose(page, "engine", engine);
     await page.keyboard.press("Escape");
-    await says(page, new RegExp(`· ${label}`));
+    await has(page, "engine", engine);
+    await has(page, "state", "running");
     const first = await step(page);
-    assert.ok(first >= before, `${first} on the ${label} after ${before}`);
+    assert.ok(first >= before, `${first} on the ${engine} after ${before}`);
     await trainBeyond(page, before);
   }
 });
 
-siteTest("a browser that keeps nothing: the run goes on, and the reader is told", { webgpu: [false] }, async (page) => {
+siteTest("a browser that saves nothing: the run continues, and the reader is told", { webgpu: [false] }, async (page) => {
   await page.addInitScript(() => {
     Object.defineProperty(window, "indexedDB", {
       get() {
@@ -268,23 +269,23 @@ siteTest("a browser that keeps nothing: the run goes on, and the reader is told"
     });
   });
   await train(page, "cpu", 300);
-  await says(page, /does not keep the run, so a reload would lose it/);
-  await says(page, /^Done/);
+  await has(page, "notice", "");
+  await has(page, "state", "done");
   const download = page.waitForEvent("download");
-  await press(page, "Save");
+  await press(page, "save");
   assert.match((await download).suggestedFilename(), /\.zip$/);
-  await press(page, "Delete");
+  await press(page, "delete");
   await page.locator('#lab [data-part="empty"]:visible').waitFor();
 });
 
 siteTest("more than the machine has: a sentence, and the next run is as ever", { webgpu: [false] }, async (page) => {
   await open(page, `?engine=cpu&${TINY}&lab.steps=60&lab.width=9999&lab.depth=8`, "lab");
   await page.locator('#lab [data-part="train"]').click();
-  await says(page, /^Stopped at step 0: .+\./);
+  await has(page, "state", "failed");
   const width = page.locator('[data-control="lab.width"] input');
   await width.fill("16");
   await width.press("Enter");
   await page.locator('#lab [data-part="train"]').click();
-  await says(page, /^Done/);
+  await has(page, "state", "done");
   await noWorkers(page);
 });

@@ -3,7 +3,10 @@ import { test } from "node:test";
 import { divergence, divergenceSentence, isSound } from "../src/reports/divergence.js";
 import { peak } from "../src/reports/emergence.js";
 
-/** @import { Point, Report } from "../src/reports/report.js" */
+/**
+ * @import { Point } from "../pkg/hidden_gaussian.js"
+ * @import { Report } from "../src/reports/report.js"
+ */
 
 const learning = { status: /** @type {const} */ ({ name: "learning" }) };
 /** @param {number} step */

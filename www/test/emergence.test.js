@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { atTheEnd, onset, pace, plane, standAt, widthOf } from "../src/reports/emergence.js";
 
-/** @import { Point, Report } from "../src/reports/report.js" */
+/**
+ * @import { Point } from "../pkg/hidden_gaussian.js"
+ * @import { Report } from "../src/reports/report.js"
+ */
 
 /**
  * As much of a network as places in the plane need.

@@ -5,10 +5,7 @@ import { DATA_SETS, SET_TITLES } from "../src/state/data-sets.js";
 import { parameters } from "../src/state/parameters.js";
 import TABLES from "../src/tables.json" with { type: "json" };
 
-/**
- * @import { DenoiserId } from "../src/reports/denoisers.js"
- * @import { ExperimentName } from "../src/reports/report.js"
- */
+/** @import { DenoiserId, ExperimentName } from "../pkg/hidden_gaussian.js" */
 
 test("every denoiser of the library has a style of its own", () => {
   for (const { id, short, colour, marker } of DENOISERS) assert.ok(short && colour && marker, `${id} has no style`);

@@ -7,8 +7,7 @@ import { fetchFile } from "./protocol.js";
 import { base } from "./serve.js";
 
 /**
- * @import { ImportOptions } from "../../pkg/hidden_gaussian.js"
- * @import { DataRecipe } from "../reports/report.js"
+ * @import { ImportOptions, Recipe as DataRecipe } from "../../pkg/hidden_gaussian.js"
  */
 
 /**

@@ -8,9 +8,8 @@
  */
 
 /**
- * @import { Check, DatasetInfo, Denoised, EngineInfo as LibraryEngineInfo, Progress, WienerDescent } from "../../pkg/hidden_gaussian.js"
- * @import { DenoiserId } from "../reports/denoisers.js"
- * @import { DataRecipe, ExperimentName, Preset, Report } from "../reports/report.js"
+ * @import { Check, Config, DatasetInfo, Denoised, DenoiserId, EngineInfo as LibraryEngineInfo, ExperimentName, Progress, Recipe as DataRecipe, WienerDescent } from "../../pkg/hidden_gaussian.js"
+ * @import { Preset, Report } from "../reports/report.js"
  * @import { DataName, EngineChoice, Split } from "../state/parameters.js"
  */
 
@@ -118,7 +117,6 @@
  * @property {Record<string, any>} [config] what differs from the preset
  *
  * @typedef {{files: File[], colour: boolean}} OwnImages the reader's own files, and how to read them
- * @typedef {Record<string, any>} Config the whole configuration of an experiment
  * @typedef {{config: Config, snapshot: Blob | null}} Shard a part of a run that can be done alone, and where it stands
  *
  * @typedef {{options: RunOptions, own?: OwnImages, workers: number}} PlanCall

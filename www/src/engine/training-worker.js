@@ -20,7 +20,7 @@ import { notStarted } from "./protocol.js";
 import { serve } from "./serve.js";
 
 /**
- * @import { DataRecipe } from "../reports/report.js"
+ * @import { ExperimentRun, Recipe as DataRecipe } from "../../pkg/hidden_gaussian.js"
  * @import { OwnImages, TrainingCalls } from "./protocol.js"
  */
 
@@ -28,7 +28,7 @@ const { importFiles, makeDataset } = importer({ Dataset, unzip });
 
 /** @type {Promise<Dataset> | undefined} */
 let data;
-/** One per shard, once all have started. @type {Run<any>[]} */
+/** One per shard, once all have started. @type {ExperimentRun<any>[]} */
 let runs = [];
 /** The engine that is being checked. @type {{kind: "cpu" | "gpu", engine: Engine} | undefined} */
 let checked;
@@ -81,7 +81,7 @@ serve(init(), (call, payload) => handlers[/** @type {keyof TrainingCalls} */ (ca
 /**
  * One shard after the other: they may have one GPU between them.
  * @template T
- * @param {(run: Run<any>) => Promise<T>} ask
+ * @param {(run: ExperimentRun<any>) => Promise<T>} ask
  */
 async function each(ask) {
   // The start failed, or the worker that it was in died while nobody waited for it and this one took its place.
@@ -107,14 +107,14 @@ function images(recipe, own) {
 const blob = (bytes) => new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (bytes)]);
 
 /**
- * `base` with `changes`, field by field; lists are replaced as a whole.
+ * `base` with `changes`, field by field. Lists are replaced as a whole, and so is a network by one of another kind.
  * @param {any} base
  * @param {any} changes
  * @returns {any}
  */
 function merge(base, changes) {
   const isObject = [base, changes].every((value) => typeof value === "object" && value && !Array.isArray(value));
-  if (!isObject) return changes;
+  if (!isObject || (changes.kind !== undefined && changes.kind !== base.kind)) return changes;
   const merged = { ...base };
   for (const [name, change] of Object.entries(changes)) merged[name] = merge(base[name], change);
   return merged;

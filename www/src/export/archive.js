@@ -17,8 +17,9 @@ import { element } from "../ui/dom.js";
 import { save } from "./save.js";
 
 /**
+ * @import { Agreement, Point } from "../../pkg/hidden_gaussian.js"
  * @import { RunOptions } from "../engine/protocol.js"
- * @import { Agreement, Point, Report } from "../reports/report.js"
+ * @import { Report } from "../reports/report.js"
  * @import { Store } from "../state/store.js"
  */
 

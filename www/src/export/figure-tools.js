@@ -7,10 +7,8 @@ import { isRepeatable, runLink } from "../state/permalink.js";
 import { copy, save, toCsv } from "./save.js";
 
 /**
- * @import { RunOptions } from "../engine/protocol.js"
  * @import { Page } from "../figures/figure.js"
  * @import { Report } from "../reports/report.js"
- * @import { Table } from "../ui/chart.js"
  */
 
 /** Pixels of a saved bitmap to one on the screen. */
@@ -55,6 +53,7 @@ function tools(figure, page) {
    */
   const button = (label, about, act, done) => {
     const made = make("button", { type: "button", title: about, ariaLabel: `${label}: ${about}` }, label);
+    made.dataset.tool = label.toLowerCase();
     const tell = async () => {
       await act();
       if (done) page.live.announce(`${done}.`);

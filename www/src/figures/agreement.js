@@ -17,7 +17,8 @@ import { runSlider } from "../ui/run-slider.js";
 import { nearestStop } from "../reports/nearest.js";
 
 /**
- * @import { Agreement, Report } from "../reports/report.js"
+ * @import { Agreement } from "../../pkg/hidden_gaussian.js"
+ * @import { Report } from "../reports/report.js"
  * @import { Store } from "../state/store.js"
  * @import { ChartSpec } from "../ui/chart.js"
  * @import { Page } from "./figure.js"
@@ -173,7 +174,7 @@ function agreementChart(root) {
               textAnchor: "end",
               fill: "var(--muted)",
             }),
-            line(behind, { x: "n", y: "mean", stroke: "var(--d-theta)", strokeWidth: 1.5, strokeOpacity: 0.45 }),
+            line(behind, { x: "n", y: "mean", stroke: "var(--d-theta)", strokeWidth: 1.5, strokeOpacity: 0.45, className: "recorded-behind" }),
             text(behind.slice(0, 1), {
               x: "n",
               y: "mean",

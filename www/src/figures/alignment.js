@@ -12,7 +12,7 @@ import { runSlider } from "../ui/run-slider.js";
 import { nearestStop } from "../reports/nearest.js";
 
 /**
- * @import { Alignment } from "../reports/report.js"
+ * @import { Alignment } from "../../pkg/hidden_gaussian.js"
  * @import { ReportSource } from "../reports/source.js"
  * @import { ChartSpec } from "../ui/chart.js"
  * @import { Page } from "./figure.js"

@@ -17,7 +17,8 @@ import { runSlider } from "../ui/run-slider.js";
 import { atTheEnd, likeGaussian, peak, plane, standAt, widthOf } from "../reports/emergence.js";
 
 /**
- * @import { Comparison, Estimate, Point, Report } from "../reports/report.js"
+ * @import { Comparison, Estimate, Point } from "../../pkg/hidden_gaussian.js"
+ * @import { Report } from "../reports/report.js"
  * @import { Values } from "../state/parameters.js"
  * @import { Store } from "../state/store.js"
  * @import { ChartSpec } from "../ui/chart.js"
@@ -84,7 +85,7 @@ export function emergenceFigure(root, page, source) {
       showWidths(here.widths, here.width);
       showSteps(here.steps, here.step);
       const { trained: network, gaussian } = point.denoisers;
-      for (const [name, images] of Object.entries({ gaussian: gaussian.samples, samples: network.samples, nearest: network.nearest })) {
+      for (const [name, images] of Object.entries({ gaussian: gaussian?.samples, samples: network.samples, nearest: network.nearest })) {
         if (images) drawRow(canvas(root, `row-${name}`), decodeImages(report.shape, images), COLUMNS);
       }
       drawMap({ points: ofSize, current: point });
@@ -357,7 +358,7 @@ function curvesChart(root, name, choose) {
             }),
             ruleY(references, { fy: "name", y: "y", stroke: "var(--d-data)", strokeDasharray: "2 3" }),
             text(references, { fy: "name", y: "y", text: "label", frameAnchor: "right", dy: 9, fill: "var(--muted)" }),
-            line(behind, { fy: "name", x: "x", y: "y", stroke: "var(--d-theta)", strokeWidth: 1.5, strokeOpacity: 0.45 }),
+            line(behind, { fy: "name", x: "x", y: "y", stroke: "var(--d-theta)", strokeWidth: 1.5, strokeOpacity: 0.45, className: "recorded-behind" }),
             text(note ? [note] : [], {
               fy: () => SCORES[0].name,
               text: (words) => words,

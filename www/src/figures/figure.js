@@ -1,12 +1,11 @@
 import { make } from "../ui/dom.js";
 import { toFailure } from "../engine/protocol.js";
-import { sentence } from "../ui/format.js";
 import { showFailure } from "../ui/notice.js";
 
 /**
  * @import { FigureContents } from "../export/contents.js"
  * @import { EngineClient, Lane } from "../engine/client.js"
- * @import { Failure, Setting, TrainingCalls } from "../engine/protocol.js"
+ * @import { Setting, TrainingCalls } from "../engine/protocol.js"
  * @import { Runner } from "../runs/runner.js"
  * @import { Key, Values } from "../state/parameters.js"
  * @import { Store } from "../state/store.js"

@@ -17,7 +17,7 @@ import { drawSamples } from "../ui/images.js";
 import { nearestStop } from "../reports/nearest.js";
 
 /**
- * @import { Point } from "../reports/report.js"
+ * @import { Point } from "../../pkg/hidden_gaussian.js"
  * @import { Sweep } from "../reports/transition.js"
  * @import { ChartSpec } from "../ui/chart.js"
  * @import { Page } from "./figure.js"
@@ -78,9 +78,9 @@ export function heroFigure(root, page) {
       );
       drawSamples(root, sweep.shape, chosen[0]);
       drawChart({ sweep, n });
-      sentence.textContent = chosen.every(isSound)
-        ? say(n, copies, cosine)
-        : `Trained on ${count(n)} images, the network diverged.`;
+      const verdict = chosen.every(isSound) ? judge(copies, cosine) : "diverged";
+      sentence.dataset.verdict = verdict;
+      sentence.textContent = `Trained on ${count(n)} images, the network ${say(verdict, copies, cosine)}.`;
       live.set({
         "hero.n": count(n),
         "hero.memorized": percent(copies),
@@ -97,20 +97,36 @@ export function heroFigure(root, page) {
 }
 
 /**
- * What the pictures show, in one sentence.
- * @param {number} n
- * @param {number} fraction of copies
+ * What the network does, by the fraction of copies among its samples and their cosine with D_G's.
+ * @param {number} copies
  * @param {number} cosine
  */
-function say(n, fraction, cosine) {
-  const copies = `${fraction === 0 ? "none" : percent(fraction)} of the samples are copies`;
-  const alike = `cosine ${fixed(cosine)}`;
-  if (fraction >= MANY_COPIES) {
-    return `Trained on ${count(n)} images, the network reproduces them: ${copies}.`;
+function judge(copies, cosine) {
+  if (copies >= MANY_COPIES) return "copies";
+  if (copies > NEW) return "between";
+  return cosine < ALIKE ? "new" : "alike";
+}
+
+/**
+ * The same in words.
+ * @param {"diverged" | ReturnType<typeof judge>} verdict
+ * @param {number} copies
+ * @param {number} cosine
+ */
+function say(verdict, copies, cosine) {
+  const counted = `${copies === 0 ? "none" : percent(copies)} of the samples are copies`;
+  switch (verdict) {
+    case "diverged":
+      return "diverged";
+    case "copies":
+      return `reproduces them: ${counted}`;
+    case "between":
+      return `is in between: ${counted}`;
+    case "new":
+      return `makes new ones: ${counted}`;
+    case "alike":
+      return `makes new ones, and they are nearly the Gaussian’s (cosine ${fixed(cosine)})`;
   }
-  if (fraction > NEW) return `Trained on ${count(n)} images, the network is in between: ${copies}.`;
-  if (cosine < ALIKE) return `Trained on ${count(n)} images, the network makes new ones: ${copies}.`;
-  return `Trained on ${count(n)} images, the network makes new ones, and they are nearly the Gaussian’s (${alike}).`;
 }
 
 /**

@@ -15,8 +15,8 @@ import { labelPlaces } from "../ui/labels.js";
 import { crosses } from "../ui/marks.js";
 
 /**
- * @import { DenoiserId } from "../reports/denoisers.js"
- * @import { Agreement, Bias, Measures, Point, Report } from "../reports/report.js"
+ * @import { Agreement, Bias, DenoiserId, Measures, Point } from "../../pkg/hidden_gaussian.js"
+ * @import { Report } from "../reports/report.js"
  * @import { Sweep } from "../reports/transition.js"
  * @import { Values } from "../state/parameters.js"
  * @import { ChartSpec } from "../ui/chart.js"
@@ -60,7 +60,7 @@ const MEASURES = {
     title: "Cosine of the samples with the Gaussian’s, from the same noise",
     of(_, __, point, id) {
       if (id === "trained") return cosineWith(point, "gaussian")?.mean ?? NaN;
-      return id === "gaussian" ? 1 : (point.denoisers.gaussian.against?.[id]?.cosine.mean ?? NaN);
+      return id === "gaussian" ? 1 : (point.denoisers.gaussian?.against[id]?.cosine.mean ?? NaN);
     },
     format: (value) => fixed(value, 3),
   },

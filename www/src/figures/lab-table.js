@@ -1,5 +1,5 @@
 /** The lab's table of runs: under way, saved by the browser, or opened from a file. */
-import { html, render } from "lit-html";
+import { html, nothing, render } from "lit-html";
 import { repeat } from "lit-html/directives/repeat.js";
 import { saveRun } from "../export/archive.js";
 import { copy, save } from "../export/save.js";
@@ -31,7 +31,7 @@ import { colourNumber, isSweep, letterOf, outcomeOf } from "./lab-charts.js";
  * @property {number} time when it came
  * @property {File} [file] that it was opened from
  * @property {boolean} shown
- * @property {string} [said] what the link button says for a while
+ * @property {boolean} [isCopied] whether its link was just copied
  *
  * @typedef {Pick<Entry, "id" | "options" | "report" | "run" | "state" | "progress" | "saved" | "time" | "file">} Facts
  */
@@ -155,7 +155,9 @@ export class RunTable {
     const { title, details } = describe(entry.options, report);
     const active = isActive(run?.state);
     const id = `run-${index}`;
-    return html`<tr data-run=${letter} data-state=${run?.state ?? state} data-step=${entry.progress.step}>
+    return html`<tr data-run=${letter} data-state=${run?.state ?? (state === "done" ? "done" : "stopped")} data-step=${entry.progress.step}
+      data-engine=${run?.engine ?? nothing} data-workers=${run?.progress.workers ?? nothing} data-recovery=${run?.recovery ?? nothing}
+      data-notice=${run?.notice ? "" : nothing}>
       <th scope="row">
         <label
           ><input
@@ -236,15 +238,16 @@ export class RunTable {
       },
       {
         name: "link",
-        label: entry.said ?? "Link",
+        label: entry.isCopied ? "Copied" : "Link",
+        isDone: entry.isCopied,
         title: repeatable ? "Copy a link that repeats this run and compares the numbers" : "Nobody else has these images",
         hidden: !report?.final,
         disabled: !repeatable,
         act: this.#attempt(async () => {
           await copy(runLink(store, options, report));
-          entry.said = "Copied";
+          entry.isCopied = true;
           setTimeout(() => {
-            entry.said = undefined;
+            entry.isCopied = false;
             this.draw();
           }, DONE_MS);
         }),

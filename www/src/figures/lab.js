@@ -11,8 +11,9 @@ import { drawRunSamples, isSweep, runsChart } from "./lab-charts.js";
 import { RunTable } from "./lab-table.js";
 
 /**
+ * @import { Recipe as DataRecipe } from "../../pkg/hidden_gaussian.js"
  * @import { RunOptions } from "../engine/protocol.js"
- * @import { DataRecipe, Report } from "../reports/report.js"
+ * @import { Report } from "../reports/report.js"
  * @import { Origin } from "../reports/source.js"
  * @import { Run } from "../runs/run.js"
  * @import { Place } from "../state/parameter-kinds.js"

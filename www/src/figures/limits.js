@@ -12,8 +12,8 @@ import { cosineWith, memorized, trained } from "../reports/report.js";
 import { SET_TITLES } from "../state/data-sets.js";
 
 /**
- * @import { DenoiserId } from "../reports/denoisers.js"
- * @import { Linearity, Point, Report } from "../reports/report.js"
+ * @import { DenoiserId, Linearity, Point } from "../../pkg/hidden_gaussian.js"
+ * @import { Report } from "../reports/report.js"
  * @import { LiveText } from "../ui/live.js"
  * @import { Page } from "./figure.js"
  */
@@ -131,7 +131,7 @@ function tellOfNetworks(live, main) {
 
   const first = networks(main, sizes(main)[0]);
   /** @param {number} level */
-  const nmse = (level) => mean(first, ({ denoisers }) => denoisers.gaussian.linearity?.[level].nmse.mean ?? NaN);
+  const nmse = (level) => mean(first, ({ denoisers }) => denoisers.gaussian?.linearity?.[level].nmse.mean ?? NaN);
   const level = main.sigmas.map((_, i) => i).reduce((best, i) => (nmse(i) > nmse(best) ? i : best));
   /** @param {DenoiserId} id @param {keyof Linearity} score */
   const at = (id, score) => mean(first, ({ denoisers }) => denoisers[id]?.linearity?.[level][score].mean ?? NaN);
@@ -207,7 +207,9 @@ function tellOfSets(live, body, sweeps) {
         fixed(mean(of(name, MANY), (point) => linearityAt(trained(point), levelOf(sweeps[name], LINEARITY_SIGMA)))),
         fixed(cosine(name)),
       ];
-      return make("tr", {}, make("th", { scope: "row" }, SETS[name]), ...numbers.map((text) => make("td", {}, text)));
+      const row = make("tr", {}, make("th", { scope: "row" }, SETS[name]), ...numbers.map((text) => make("td", {}, text)));
+      row.dataset.set = name;
+      return row;
     }),
   );
   live.set({
@@ -269,7 +271,7 @@ const largest = (sweep) => networks(sweep, /** @type {number} */ (sizes(sweep).a
 /** Errors on held-out images. @param {Point[]} points @param {number} level */
 const errors = (points, level) => ({
   trained: mean(points, ({ denoisers }) => denoisers.trained.error.heldOut[level].mean),
-  gaussian: mean(points, ({ denoisers }) => denoisers.gaussian.error.heldOut[level].mean),
+  gaussian: mean(points, ({ denoisers }) => denoisers.gaussian?.error.heldOut[level].mean ?? NaN),
 });
 
 /** @param {Point} point */

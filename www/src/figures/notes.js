@@ -43,6 +43,7 @@ function selfCheck(root, { trainer, live }) {
     running = new AbortController();
     const { signal } = running;
     button.textContent = "Stop";
+    button.dataset.state = "running";
     errors.hidden = true;
     rows.replaceChildren();
     result.hidden = progress.hidden = false;
@@ -61,13 +62,13 @@ function selfCheck(root, { trainer, live }) {
       }
     };
     try {
-      rows.append(heading("CPU engine"));
+      rows.append(heading("cpu", true));
       await checkAll("cpu");
-      const gpu = heading("GPU engine", "Also against the CPU engine.");
+      const gpu = heading("gpu", true, "Compared with the CPU engine, too.");
       rows.append(gpu);
       await checkAll("gpu").catch((thrown) => {
         if (signal.aborted) throw thrown;
-        gpu.replaceWith(heading("GPU engine", `Not checked: ${sentence(toFailure(thrown).message)}`));
+        gpu.replaceWith(heading("gpu", false, `Not checked: ${sentence(toFailure(thrown).message)}`));
       });
       live.announce(failed ? `${failed} of ${made} checks fail.` : `All ${made} checks hold.`);
     } catch (thrown) {
@@ -75,6 +76,7 @@ function selfCheck(root, { trainer, live }) {
     }
     progress.hidden = true;
     button.textContent = "Run the checks";
+    button.dataset.state = "idle";
     running = undefined;
   };
   button.addEventListener("click", () => {
@@ -83,9 +85,18 @@ function selfCheck(root, { trainer, live }) {
   });
 }
 
-/** A line over the checks of one engine. @param {string} engine @param {string} [about] */
-const heading = (engine, about = "") =>
-  make("tr", { className: "check-engine" }, make("th", { colSpan: 4, scope: "colgroup" }, engine, make("small", {}, about)));
+/**
+ * A line over the checks of one engine.
+ * @param {"cpu" | "gpu"} engine
+ * @param {boolean} checked
+ * @param {string} [about]
+ */
+function heading(engine, checked, about = "") {
+  const head = make("th", { colSpan: 4, scope: "colgroup" }, `${engine.toUpperCase()} engine`, make("small", {}, about));
+  const row = make("tr", { className: "check-engine" }, head);
+  Object.assign(row.dataset, { engine, checked });
+  return row;
+}
 
 /** @param {Check} check */
 function checkRow({ name, about, error, tolerance, holds }) {
@@ -111,7 +122,7 @@ async function recordedRuns(body) {
           make("th", { scope: "row" }, title, make("code", {}, record.command)),
           make("td", {}, record.device, make("br"), record.date.slice(0, 10)),
           make("td", {}, duration(seconds)),
-          make("td", {}, version, make("br"), record.commit.slice(0, 7)),
+          make("td", {}, version, make("br"), record.commit?.slice(0, 7) ?? ""),
         ),
       ),
     );

@@ -12,9 +12,8 @@ import { runSlider } from "../ui/run-slider.js";
 import { ALIKE, FEW_COPIES, MANY_COPIES } from "../reports/verdicts.js";
 
 /**
- * @import { DenoiserId } from "../reports/denoisers.js"
- * @import { Pictures } from "../engine/protocol.js"
- * @import { Bias, Report } from "../reports/report.js"
+ * @import { Bias, DenoiserId } from "../../pkg/hidden_gaussian.js"
+ * @import { Report } from "../reports/report.js"
  * @import { ReportSource } from "../reports/source.js"
  * @import { Table } from "../ui/chart.js"
  * @import { Page } from "./figure.js"

@@ -13,7 +13,7 @@ import { likeGaussian, onset, pace, widthOf } from "../reports/emergence.js";
 import { nearestStop } from "../reports/nearest.js";
 
 /**
- * @import { Point } from "../reports/report.js"
+ * @import { Point } from "../../pkg/hidden_gaussian.js"
  * @import { ReportSource } from "../reports/source.js"
  * @import { ChartSpec } from "../ui/chart.js"
  * @import { Page } from "./figure.js"

@@ -1,9 +1,11 @@
 /** Figures that draw the report of an experiment. */
 import { make } from "../ui/dom.js";
 import { keepDrawn } from "./figure.js";
+import { originOf } from "../reports/provenance.js";
 
 /**
- * @import { ExperimentName, Report } from "../reports/report.js"
+ * @import { ExperimentName } from "../../pkg/hidden_gaussian.js"
+ * @import { Report } from "../reports/report.js"
  * @import { ReportSource } from "../reports/source.js"
  * @import { Key, Values } from "../state/parameters.js"
  * @import { Page } from "./figure.js"
@@ -42,6 +44,7 @@ export function reportFigure(root, page, source, { reads, draw, say }) {
       const { values } = page.store;
       draw(report, values, recorded);
       tellShown(shown);
+      root.dataset.origin = originOf(report, source.shownOrigin.file);
       page.contents.showReport(root, report, source.shownOrigin.options);
       // A run speaks for itself, when it starts and when it ends; what it draws in between is not told.
       const choice = JSON.stringify(reads.map((key) => values[key]));
@@ -68,6 +71,7 @@ function runSwitch(root, page, source) {
       page.live.announce(source.shown === "live" ? "The new run is shown." : "The recorded run is shown.");
     },
   });
+  button.dataset.action = "switch-run";
   const line = make("p", { className: "shown-run", hidden: true }, words, button);
   root.querySelector("figcaption")?.before(line);
   return (shown) => {

@@ -18,8 +18,8 @@ import { AS_GOOD, FEW_COPIES, MANY_COPIES, MIDDLE_SIGMA } from "../reports/verdi
 import { nearestStop } from "../reports/nearest.js";
 
 /**
- * @import { DenoiserId } from "../reports/denoisers.js"
- * @import { Bias, Estimate, Report } from "../reports/report.js"
+ * @import { Bias, DenoiserId, Estimate } from "../../pkg/hidden_gaussian.js"
+ * @import { Report } from "../reports/report.js"
  * @import { Split } from "../state/parameters.js"
  * @import { Store } from "../state/store.js"
  * @import { ChartSpec } from "../ui/chart.js"
@@ -97,7 +97,7 @@ export function scoreDifferenceFigure(root, page, source) {
     const memorizes = report.final && memorized(few).mean > MANY_COPIES;
     const generalizes = report.final && memorized(many).mean < FEW_COPIES;
     const { trained, gaussian } = many.denoisers;
-    const [error, errorGaussian] = [trained.error.heldOut[at]?.mean ?? NaN, gaussian.error.heldOut[at]?.mean ?? NaN];
+    const [error, errorGaussian] = [trained.error.heldOut[at]?.mean ?? NaN, gaussian?.error.heldOut[at]?.mean ?? NaN];
     live.set({
       "bias.source": provenance(report, source.shownOrigin.file),
       "bias.few": count(few.n),
@@ -107,7 +107,7 @@ export function scoreDifferenceFigure(root, page, source) {
       "bias.few.train.empirical": estimate(differences(few, "empirical")?.train[at]),
       "bias.few.train.gaussian": estimate(differences(few, "gaussian")?.train[at]),
       "bias.many.error": estimate(trained.error.heldOut[at]),
-      "bias.many.errorGaussian": estimate(gaussian.error.heldOut[at]),
+      "bias.many.errorGaussian": estimate(gaussian?.error.heldOut[at]),
       // At small budgets a network with many images may only just have got to where it is linear.
       "bias.age": !isSound(many)
         ? ""

@@ -7,7 +7,7 @@ import { showFailure } from "../ui/notice.js";
 import { acceptDrops, droppedFiles } from "../ui/drop.js";
 
 /**
- * @import { DataRecipe } from "../reports/report.js"
+ * @import { Recipe as DataRecipe } from "../../pkg/hidden_gaussian.js"
  * @import { Page } from "./figure.js"
  */
 

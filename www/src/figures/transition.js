@@ -8,7 +8,7 @@ import { element } from "../ui/dom.js";
 import { count, duration, fixed, noted, percent, sentences, significant } from "../ui/format.js";
 import { labelPlaces } from "../ui/labels.js";
 import { crosses } from "../ui/marks.js";
-import { provenance } from "../reports/provenance.js";
+import { originOf, provenance } from "../reports/provenance.js";
 import { cosineWith } from "../reports/report.js";
 import { ReportSource } from "../reports/source.js";
 import { reportFigure } from "./report-figure.js";
@@ -19,8 +19,8 @@ import { drawSamples } from "../ui/images.js";
 import { nearestStop } from "../reports/nearest.js";
 
 /**
- * @import { DenoiserId } from "../reports/denoisers.js"
- * @import { Measures, Point, Preset } from "../reports/report.js"
+ * @import { DenoiserId, Measures, Point } from "../../pkg/hidden_gaussian.js"
+ * @import { Preset } from "../reports/report.js"
  * @import { SizeSpread, Sweep } from "../reports/transition.js"
  * @import { ChartSpec } from "../ui/chart.js"
  * @import { Page } from "./figure.js"
@@ -135,7 +135,10 @@ export function transitionFigure(root, page) {
     }),
     ...PANELS.map((panel) => withView(panelChart(element(root, panel.name), panel, pickSize))),
     withView(levelsChart(element(root, "levels"), pickSigma)),
-    withView((now) => tell(page, now)),
+    withView((now) => {
+      tell(page, now);
+      root.dataset.origin = originOf(now.sweep);
+    }),
   ]);
 
   const panel = runPanel(element(root, "panel"), page, {
@@ -244,10 +247,10 @@ function tell({ live }, { recorded, sweep, sigma }) {
   const heldOut = ends((point) => point.heldOut.gl.mean);
   const peak = gl.reduce((best, size) => (size.mean > best.mean ? size : best));
   const times = ends((point) => point.epochs);
-  const [, empirical] = ends(({ denoisers }) => linearityAt(denoisers.empirical, level), measured);
-  const [, gaussian] = ends(({ denoisers }) => linearityAt(denoisers.gaussian, level), measured);
+  const [, empirical] = ends(({ denoisers }) => linearityOf(denoisers.empirical, level), measured);
+  const [, gaussian] = ends(({ denoisers }) => linearityOf(denoisers.gaussian, level), measured);
   const [, error] = ends(({ denoisers }) => denoisers.trained.error.heldOut[detail].mean);
-  const [, errorGaussian] = ends(({ denoisers }) => denoisers.gaussian.error.heldOut[detail].mean);
+  const [, errorGaussian] = ends(({ denoisers }) => denoisers.gaussian?.error.heldOut[detail].mean ?? NaN);
   live.set({
     "transition.first": count(gl[0].n),
     "transition.last": count(gl[last].n),
@@ -397,7 +400,7 @@ function panelChart(root, { name, heading, format, references }, pick) {
               line(list, { x: "n", y: "mean", stroke, strokeWidth: 1.5, strokeDasharray: dash }),
             ),
             ...series(values, n, Boolean(own)),
-            ...(own ? series(own, n, false) : []),
+            ...(own ? series(own, n, false, "trained-here") : []),
             text(ends, {
               x: () => values[values.length - 1].n,
               y: (_, i) => places[i],
@@ -437,14 +440,15 @@ const title = (heading) =>
  * @param {SizeSpread[]} values
  * @param {number} n
  * @param {boolean} faint
+ * @param {string} [className] for those who look for it
  */
-function series(values, n, faint) {
+function series(values, n, faint, className) {
   const at = { x: "n", y: "mean" };
   const { colour, marker: symbol } = TRAINED;
   const strokeOpacity = faint ? 0.5 : 1;
   return [
     ruleX(values, { x: "n", y1: "low", y2: "high", stroke: colour, strokeWidth: 1.5, strokeOpacity }),
-    line(values, { ...at, stroke: colour, strokeWidth: faint ? 1.5 : 2.25, strokeOpacity }),
+    line(values, { ...at, stroke: colour, strokeWidth: faint ? 1.5 : 2.25, strokeOpacity, className }),
     dot(values, { ...at, symbol, r: 3, fill: faint ? "var(--paper)" : colour, stroke: colour, strokeOpacity }),
     ...(faint
       ? []

@@ -1,7 +1,7 @@
 /** The denoisers: the library's table, with how each is drawn in every figure. The colours stand in denoisers.css. */
 import TABLES from "../tables.json" with { type: "json" };
 
-/** @typedef {"trained" | "linear" | "gaussian" | "empirical"} DenoiserId in the order of the table; a test holds the two together */
+/** @import { DenoiserId } from "../../pkg/hidden_gaussian.js" */
 
 /**
  * @typedef {object} Style

@@ -5,7 +5,10 @@
  */
 import { count } from "../ui/format.js";
 
-/** @import { Findings, Report, Status } from "./report.js" */
+/**
+ * @import { FindingsOf, Status } from "../../pkg/hidden_gaussian.js"
+ * @import { Report } from "./report.js"
+ */
 
 /** @param {readonly Found[]} found */
 const statuses = (found) => found.flatMap((one) => ("networks" in one ? one.networks : [one])).map(({ status }) => status);
@@ -31,7 +34,7 @@ export function divergenceSentence({ experiment, findings }) {
 
 /**
  * Each network at its last checkpoint.
- * @param {Findings["emergence"]} findings
+ * @param {FindingsOf["emergence"]} findings
  */
 function latest({ overWidth, overTime }) {
   return [overWidth, overTime].flatMap((points) => {

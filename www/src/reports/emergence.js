@@ -7,7 +7,10 @@ import { isSound } from "./divergence.js";
 import { nearestStop } from "./nearest.js";
 import { cosineWith, memorized } from "./report.js";
 
-/** @import { Point, Report } from "./report.js" */
+/**
+ * @import { Point } from "../../pkg/hidden_gaussian.js"
+ * @import { Report } from "./report.js"
+ */
 
 /** The cosine between the samples of the network and of D_G. @param {Point} point */
 export const likeGaussian = (point) => cosineWith(point, "gaussian")?.mean ?? NaN;

@@ -1,6 +1,9 @@
 /** What a run about the Gaussian bias (Figure 2) found. */
 
-/** @import { Bias, Report } from "./report.js" */
+/**
+ * @import { Bias } from "../../pkg/hidden_gaussian.js"
+ * @import { Report } from "./report.js"
+ */
 
 /**
  * The networks with the fewest and the most training images.

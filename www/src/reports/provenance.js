@@ -11,6 +11,14 @@ import { divergenceSentence } from "./divergence.js";
  */
 export const provenance = (report, file) => sentences(origin(report, file), divergenceSentence(report));
 
+/**
+ * Where a report comes from, in one word.
+ * @param {Report} report
+ * @param {string} [file]
+ * @returns {"file" | "here" | "recorded"}
+ */
+export const originOf = ({ record }, file) => (file ? "file" : record ? "recorded" : "here");
+
 /** @param {Report} report @param {string} [file] */
 function origin(report, file) {
   const { record, final, engine, adapter, seconds } = report;

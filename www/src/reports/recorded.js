@@ -2,7 +2,10 @@
 import { fetchFile } from "../engine/protocol.js";
 import { parseReport } from "./report.js";
 
-/** @import { ExperimentName, Preset, Report } from "./report.js" */
+/**
+ * @import { ExperimentName } from "../../pkg/hidden_gaussian.js"
+ * @import { Preset, Report } from "./report.js"
+ */
 
 /**
  * @typedef {object} IndexEntry a recorded run, without its findings

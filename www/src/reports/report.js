@@ -1,68 +1,14 @@
 /**
- * What an experiment found: the form of recorded files and of live runs alike, as `src/experiment/` writes it.
- * Recorded files leave out what no figure draws.
- *
- * @typedef {{mean: number, standardError: number, count: number}} Estimate
- * @typedef {{gl: Estimate, glSquared: Estimate, memorized: Estimate}} Closeness to the training images
- * @typedef {{cosine: Estimate, nmse: Estimate, correctedCosine: Estimate, correctedNmse: Estimate}} Linearity
- * @typedef {{heldOut: Estimate[], train: Estimate[]}} BySet one entry per noise level
- * @typedef {{cosine: Estimate, distance: Estimate, difference: BySet}} Comparison of samples from the same noise, and of scores
- *
- * @typedef {{name: "learning"} | {name: "diverged", step: number}} Status of a network: one that diverged has its weights from
- *   before that step
- *
- * @typedef {object} Measures what was measured of one denoiser; lists run over the report’s `sigmas`
- * @property {Closeness} closeness
- * @property {Linearity[]} [linearity]
- * @property {BySet} error
- * @property {Partial<Record<DenoiserId, Comparison>>} against the denoisers after it in the table
- * @property {string} [samples] images as base64, see `decodeImages`
- * @property {string} [nearest] the training image nearest to each
- *
- * @typedef {Record<"trained" | "gaussian" | "empirical", Measures> & Partial<Record<DenoiserId, Measures>>} ByDenoiser
- *
- * @typedef {object} Point one network at one moment, and the denoisers that stand beside it
- * @property {number} first first training image
- * @property {number} n number of training images
- * @property {number} seed
- * @property {Record<string, unknown>} architecture
- * @property {number} parameters
- * @property {number} step
- * @property {number} epochs
- * @property {Status} status
- * @property {Closeness} heldOut what a perfect generator would score
- * @property {ByDenoiser} denoisers
- *
- * @typedef {{denoised: string[], samples: string, nearest: string}} Path `denoised`: images for each of the sampler’s noise levels
- * @typedef {{sigma: number, matrix: number[][], overlap: number}} Alignment
- * @typedef {{sigma: number, pixels: [number, number][], rows: Partial<Record<DenoiserId, string>>}} Filters some rows of W_σ, and the
- *   pixels that they make
- * @typedef {object} OfPaths
- * @property {Alignment[] | null} alignment null in a preview, which has no D_L
- * @property {Filters[] | null} filters likewise
- * @property {string} axes principal axes as images
- * @property {number[]} pathSigmas
- * @property {Partial<Record<DenoiserId, Path>>} paths
- * @typedef {Point & OfPaths} Bias
- *
- * @typedef {{n: number, cosine: Estimate, cosineOtherNoise: Estimate, networks: [Point, Point]}} Agreement two networks that share no
- *   training image; `n`: the number of training images of each
- *
- * @typedef {{
- *   transition: Point[],
- *   "gaussian-bias": Bias[],
- *   emergence: {overWidth: Point[], overTime: Point[]},
- *   "strong-generalization": Agreement[],
- * }} Findings
- * @typedef {keyof Findings} ExperimentName
- * @typedef {"quick" | "main" | "faithful"} Preset
- *
- * @typedef {{set: string, size: number, seed: number, count: number, heldOut: number}} DataRecipe how to make the same images again
+ * What an experiment found: the form of recorded files and of live runs alike. The library's types say what each field is;
+ * recorded files leave out what no figure draws.
  */
 
-/** @import { DenoiserId } from "./denoisers.js" */
+/** @import { Config, DenoiserId, ExperimentName, FindingsOf, Point, Recipe, Shape } from "../../pkg/hidden_gaussian.js" */
+
+/** @typedef {"quick" | "main" | "faithful"} Preset */
 
 /**
+ * The report of an experiment, or of any.
  * @template {ExperimentName} [E=any]
  * @typedef {object} Report
  * @property {2} format
@@ -70,14 +16,14 @@
  * @property {string} version
  * @property {"cpu" | "gpu"} engine
  * @property {string | null} adapter
- * @property {{height: number, width: number, channels: number}} shape
- * @property {DataRecipe} data
+ * @property {Shape} shape
+ * @property {Recipe} data
  * @property {number} seconds
  * @property {boolean} final false for a preview: fewer samples and noise levels
  * @property {number[]} sigmas
- * @property {any} config
- * @property {Findings[E]} findings
- * @property {{command: string, date: string, device: string, commit: string}} [record] how a recorded run was made
+ * @property {Config<E>} config
+ * @property {FindingsOf[E]} findings
+ * @property {{command: string, date: string, device: string, commit: string | null}} [record] how a recorded run was made
  */
 
 /** The format of reports that this page reads and writes. */

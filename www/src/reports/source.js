@@ -2,10 +2,11 @@
 import { loadRun } from "./recorded.js";
 
 /**
+ * @import { ExperimentName } from "../../pkg/hidden_gaussian.js"
  * @import { RunOptions } from "../engine/protocol.js"
  * @import { Key, Values } from "../state/parameters.js"
  * @import { Store } from "../state/store.js"
- * @import { ExperimentName, Report } from "./report.js"
+ * @import { Report } from "./report.js"
  */
 
 /** @typedef {{options?: RunOptions, file?: string}} Origin what would run a report again, and the file that it was opened from */

@@ -5,7 +5,10 @@ import { DETAIL_SIGMA, LEARNED } from "./verdicts.js";
 import { nearestStop } from "./nearest.js";
 import { memorized, trained } from "./report.js";
 
-/** @import { Measures, Point, Report } from "./report.js" */
+/**
+ * @import { Measures, Point } from "../../pkg/hidden_gaussian.js"
+ * @import { Report } from "./report.js"
+ */
 
 /**
  * @typedef {Report<"transition">} Sweep
@@ -94,7 +97,7 @@ function unlearned(sweep) {
   const level = levelOf(sweep, DETAIL_SIGMA);
   const n = sizes(sweep).at(-1) ?? 0;
   const last = networks(sweep, n).filter(isSound);
-  const { mean } = spread(last, ({ denoisers }) => denoisers.trained.error.train[level].mean / denoisers.gaussian.error.heldOut[level].mean);
+  const { mean } = spread(last, ({ denoisers }) => denoisers.trained.error.train[level].mean / (denoisers.gaussian?.error.heldOut[level].mean ?? NaN));
   return mean > LEARNED ? n : undefined;
 }
 

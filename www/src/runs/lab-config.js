@@ -6,8 +6,9 @@ import { keys, parameter } from "../state/parameters.js";
 import TABLES from "../tables.json" with { type: "json" };
 
 /**
+ * @import { ExperimentName, Recipe as DataRecipe } from "../../pkg/hidden_gaussian.js"
  * @import { RunOptions } from "../engine/protocol.js"
- * @import { DataRecipe, ExperimentName, Preset, Report } from "../reports/report.js"
+ * @import { Preset, Report } from "../reports/report.js"
  * @import { Key, Values } from "../state/parameters.js"
  */
 

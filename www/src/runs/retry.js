@@ -9,7 +9,9 @@ const NOT_ON_GPU = ["NoAdapter", "LimitExceeded"];
 /** How long to wait before a file is fetched again. */
 const NETWORK_WAIT_MS = 1000;
 
-/** Decides where a run continues after a failure. */
+/** @typedef {"network" | "worker" | "device" | "cpu"} Recovery how a run continues after a failure */
+
+/** Decides how a run continues after a failure. */
 export class Retry {
   #failures = 0;
 
@@ -20,18 +22,18 @@ export class Retry {
   /**
    * @param {Failure} failure
    * @param {"cpu" | "gpu"} engine that it happened on
-   * @returns {{engine: "cpu" | "gpu", where: string, waitMs: number} | undefined} undefined when nothing helps
+   * @returns {{engine: "cpu" | "gpu", how: Recovery, waitMs: number} | undefined} undefined when nothing helps
    */
   after({ kind }, engine) {
     if (HOPELESS.includes(kind)) return undefined;
     this.#failures++;
     const worn = this.#failures >= PATIENCE[engine];
-    if (kind === "Network") return worn ? undefined : { engine, where: "with another try", waitMs: NETWORK_WAIT_MS };
+    if (kind === "Network") return worn ? undefined : { engine, how: "network", waitMs: NETWORK_WAIT_MS };
     if (engine === "cpu") {
-      return worn || kind === "LimitExceeded" ? undefined : { engine, where: "in a new worker", waitMs: 0 };
+      return worn || kind === "LimitExceeded" ? undefined : { engine, how: "worker", waitMs: 0 };
     }
-    if (!worn && !NOT_ON_GPU.includes(kind)) return { engine, where: "on a new device", waitMs: 0 };
+    if (!worn && !NOT_ON_GPU.includes(kind)) return { engine, how: "device", waitMs: 0 };
     this.#failures = 0;
-    return { engine: "cpu", where: "on the CPU engine", waitMs: 0 };
+    return { engine: "cpu", how: "cpu", waitMs: 0 };
   }
 }

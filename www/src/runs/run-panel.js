@@ -7,9 +7,10 @@ import { actionButton, isActive, keepFocus, progressBar, same, speedChoice, stat
 import { saveRun } from "../export/archive.js";
 
 /**
+ * @import { ExperimentName } from "../../pkg/hidden_gaussian.js"
  * @import { Failure, RunOptions } from "../engine/protocol.js"
  * @import { Page } from "../figures/figure.js"
- * @import { ExperimentName, Report } from "../reports/report.js"
+ * @import { Report } from "../reports/report.js"
  * @import { Key } from "../state/parameters.js"
  * @import { Run } from "./run.js"
  * @import { SavedRunInfo } from "./runner.js"
@@ -266,7 +267,7 @@ export function runPanel(
       ${progressBar(run)}
       <p class="run-status" data-part="run-status">${run ? statusLine(run, waiting) + result : (about?.() ?? "")}</p>
       <p class="run-notice" data-part="run-notice" ?hidden=${!run?.notice}>${run?.notice ?? ""}</p>
-      <div class="figure-error" role="alert" ?hidden=${!failure}>${failure ? failureText(failure) : nothing}</div>`;
+      <div class="figure-error" role="alert" data-kind=${failure?.why.kind ?? nothing} ?hidden=${!failure}>${failure ? failureText(failure) : nothing}</div>`;
   };
 
   /** @type {HTMLElement} */

@@ -20,6 +20,7 @@ const SPEEDS = [
  * @property {boolean} [hidden]
  * @property {boolean} [disabled]
  * @property {boolean} [primary]
+ * @property {boolean} [isDone] whether it was just done
  * @property {() => void} act
  */
 
@@ -27,7 +28,10 @@ const SPEEDS = [
 export const isActive = (state) => state === "preparing" || state === "running" || state === "paused";
 
 /** @param {Action} action @param {string} [describedBy] @returns {TemplateResult} */
-export const actionButton = ({ name, label, title, hidden = false, disabled = false, primary = false, act }, describedBy) =>
+export const actionButton = (
+  { name, label, title, hidden = false, disabled = false, primary = false, isDone = false, act },
+  describedBy,
+) =>
   html`<button
     type="button"
     data-action=${name}
@@ -36,10 +40,10 @@ export const actionButton = ({ name, label, title, hidden = false, disabled = fa
     aria-describedby=${describedBy ?? nothing}
     ?hidden=${hidden}
     ?disabled=${disabled}
+    ?data-done=${isDone}
     @click=${act}
-  >
-    ${label}
-  </button>`;
+    >${label}</button
+  >`;
 
 /**
  * How fast a run goes.

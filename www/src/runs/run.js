@@ -21,6 +21,7 @@ import { PREVIEW_MS, SNAPSHOT_MS, WorkerSlot } from "./worker-slot.js";
  * @import { EngineChoice } from "../state/parameters.js"
  * @import { RunStorage, SavedRun, SavedShard } from "./storage.js"
  * @import { Progress as RunProgress } from "./meter.js"
+ * @import { Recovery } from "./retry.js"
  */
 
 /**
@@ -41,6 +42,14 @@ import { PREVIEW_MS, SNAPSHOT_MS, WorkerSlot } from "./worker-slot.js";
 const SLICE_MS = 400;
 /** How often listeners hear of progress. Each time the page is drawn anew, on a core that training could have. */
 const NOTIFY_MS = 250;
+
+/** How a run continues after a failure, in words. @type {Record<Recovery, string>} */
+const RECOVERY = {
+  network: "with another try",
+  worker: "in a new worker",
+  device: "on a new device",
+  cpu: "on the CPU engine",
+};
 
 /** A run. `change` events say that its state, progress, report or notice changed. */
 export class Run extends EventTarget {
@@ -80,6 +89,8 @@ export class Run extends EventTarget {
   failure;
   /** What the reader should know about how it goes. @type {string | undefined} */
   notice;
+  /** How it continued after the last failure. @type {Recovery | undefined} */
+  recovery;
 
   /**
    * @param {RunnerDeps} deps
@@ -361,7 +372,8 @@ export class Run extends EventTarget {
     if (!next) return undefined;
     const from = this.#shards.some(({ snapshot }) => snapshot) ? "its last snapshot" : "the beginning";
     this.#meter.reset();
-    this.notice = `${sentence(failure.message)} The run continues from ${from}, ${next.where}.`;
+    this.notice = `${sentence(failure.message)} The run continues from ${from}, ${RECOVERY[next.how]}.`;
+    this.recovery = next.how;
     this.#notify();
     if (next.waitMs > 0) await new Promise((resolve) => setTimeout(resolve, next.waitMs));
     return next.engine;

@@ -1,7 +1,7 @@
 /** The data sets that the page offers besides the reader's own, and where each comes from. */
 import TABLES from "../tables.json" with { type: "json" };
 
-/** @import { DataRecipe } from "../reports/report.js" */
+/** @import { Recipe as DataRecipe } from "../../pkg/hidden_gaussian.js" */
 
 /**
  * @typedef {"faces" | "patches" | "fashion" | "mnist"} PageSet in the order of the library's table; a test holds the two together

@@ -1,6 +1,6 @@
 /** What a parameter can be, and short ways to write one down. */
 
-/** @import { ExperimentName } from "../reports/report.js" */
+/** @import { ExperimentName } from "../../pkg/hidden_gaussian.js" */
 
 /**
  * @typedef {object} Common

@@ -9,7 +9,8 @@ import { choice, field, logRange, range, seed, stops, whole, wholes } from "./pa
 import { EXPECT, RUN } from "./permalink.js";
 
 /**
- * @import { ExperimentName, Preset } from "../reports/report.js"
+ * @import { ExperimentName } from "../../pkg/hidden_gaussian.js"
+ * @import { Preset } from "../reports/report.js"
  * @import { PageSet } from "./data-sets.js"
  * @import { Form, Parameter, ValueOf } from "./parameter-kinds.js"
  */

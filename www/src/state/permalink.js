@@ -16,8 +16,9 @@ import { isPageSet } from "./data-sets.js";
 import { cosineWith, memorized, trained } from "../reports/report.js";
 
 /**
+ * @import { Agreement, ExperimentName, Point } from "../../pkg/hidden_gaussian.js"
  * @import { RunOptions } from "../engine/protocol.js"
- * @import { Agreement, ExperimentName, Point, Preset, Report } from "../reports/report.js"
+ * @import { Preset, Report } from "../reports/report.js"
  * @import { Store } from "./store.js"
  */
 

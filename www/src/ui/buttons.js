@@ -19,7 +19,11 @@ export function onPress(button, errors, act, done) {
       errors.hidden = true;
       if (!done) return;
       button.textContent = done;
-      setTimeout(() => (button.textContent = label), DONE_MS);
+      button.dataset.done = "";
+      setTimeout(() => {
+        button.textContent = label;
+        delete button.dataset.done;
+      }, DONE_MS);
     } catch (thrown) {
       showFailure(errors, toFailure(thrown));
     }

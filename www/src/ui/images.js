@@ -1,9 +1,9 @@
 import { toRgba } from "../engine/pictures.js";
 
 /**
+ * @import { DenoiserId, Point } from "../../pkg/hidden_gaussian.js"
  * @import { Pictures } from "../engine/protocol.js"
- * @import { DenoiserId } from "../reports/denoisers.js"
- * @import { Point, Report } from "../reports/report.js"
+ * @import { Report } from "../reports/report.js"
  */
 
 /** @typedef {Report["shape"]} ImageShape */

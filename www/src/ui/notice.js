@@ -19,8 +19,16 @@ export function showNotice(place, sentences) {
  * @param {Failure} failure
  * @param {() => void} [retry]
  */
-export function showFailure(place, { message, hint }, retry) {
+export function showFailure(place, { kind, message, hint }, retry) {
+  place.dataset.kind = kind;
   const text = make("p", {}, make("strong", {}, sentence(message)), hint ? ` ${sentence(hint)}` : "");
-  place.replaceChildren(text, ...(retry ? [make("button", { type: "button", onclick: retry }, "Try again")] : []));
+  place.replaceChildren(text, ...(retry ? [retryButton(retry)] : []));
   place.hidden = false;
+}
+
+/** @param {() => void} retry */
+function retryButton(retry) {
+  const button = make("button", { type: "button", onclick: retry }, "Try again");
+  button.dataset.action = "retry";
+  return button;
 }
