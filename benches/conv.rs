@@ -95,6 +95,8 @@ fn case(conv: Conv, pass: usize, times: usize) -> Result<Case> {
     let loaded = block_on(Engine::cpu().load(program))?;
     let name = ["forward", "input", "weights"][pass].to_owned();
     let flop = 2.0 * multiply_adds(&conv) as f64;
+    // Nobody needs the gradient of the images.
+    let times = if pass == 1 && inputs == 12 { 0 } else { times };
     Ok(Case { name, loaded, routine, flop, times, seconds: f64::INFINITY })
 }
 

@@ -3,7 +3,8 @@
 //! matrix multiply; and what an ensemble costs.
 //!
 //! `cargo bench --bench rates`. With `-- steps` it prints nothing but the steps per second of each
-//! preset and the GFLOP/s of a large matrix multiply, for `cargo xtask bench` to lay beside JAX's. `RAYON_NUM_THREADS` sets the threads.
+//! preset (or of those that are named) and the GFLOP/s of a large matrix multiply, for `cargo xtask
+//! bench` to lay beside JAX's. `RAYON_NUM_THREADS` sets the threads.
 #![cfg_attr(target_arch = "wasm32", no_main)]
 #![cfg(not(target_arch = "wasm32"))]
 
@@ -91,7 +92,10 @@ fn training(preset: &str, members: usize) -> Result<Session> {
 }
 
 fn steps() -> Result<()> {
-    for Preset { name, .. } in Preset::ALL {
+    let named: Vec<String> = std::env::args().collect();
+    let any = Preset::ALL.iter().any(|preset| named.iter().any(|arg| arg == preset.name));
+    let wanted = |preset: &Preset| !any || named.iter().any(|arg| arg == preset.name);
+    for Preset { name, .. } in Preset::ALL.into_iter().filter(wanted) {
         println!("{name}\t{}", 1.0 / seconds_per_step(&mut training(name, 1)?)?);
     }
     println!("matmul\t{}", block_on(cases::matmul(cases::MATMULS[1]))?);

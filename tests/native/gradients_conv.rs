@@ -6,12 +6,13 @@ use crate::common;
 
 use common::gradients::{Passes, Table, program, tensors, whole};
 use common::{noise_levels, random, relative_error, run, weights};
-use hidden_gaussian::compute::Engine;
+use hidden_gaussian::compute::{Engine, Profile, Program};
 use hidden_gaussian::data::Shape;
 use hidden_gaussian::kernels::Film;
 use hidden_gaussian::kernels::conv::{Channels, Conv, Scale};
 use hidden_gaussian::kernels::group_film_silu::{self, Affine};
 use hidden_gaussian::kernels::group_moments::{self, Groups};
+use hidden_gaussian::kernels::matmul::Tile;
 use hidden_gaussian::kernels::{
     Sigma, conv_weight_backward, group_film_silu_backward, group_norm_backward, space_to_depth,
 };
@@ -25,9 +26,13 @@ const SCALES: [Scale; 3] = [Scale::Same, Scale::Half, Scale::Double];
 #[test]
 fn convolutions() {
     let mut table = Table::default();
-    for (size, channels, batch) in
-        [([5, 8], [3, 7], 4), ([1, 2], [1, 19], 1), ([8, 4], [16, 4], 7), ([2, 1], [9, 33], 2)]
-    {
+    for (size, channels, batch) in [
+        ([5, 8], [3, 7], 4),
+        ([1, 2], [1, 19], 1),
+        ([8, 4], [16, 4], 7),
+        ([2, 1], [9, 33], 2),
+        ([9, 7], [11, 67], 13),
+    ] {
         for scale in SCALES {
             let conv = Conv { batch, size, channels, scale };
             let [inputs, outputs] = channels;
@@ -137,6 +142,57 @@ fn whole_networks() {
             if backward { placed.backward(p, x.into(), d_out.into()) } else { Ok(()) }
         })
         .check(&mut table, &format!("{architecture:?}"), w, d_w, &tensors(parameters));
+    }
+}
+
+/// The largest images that are imported train within the limits that every adapter has, with each tile.
+#[test]
+fn large_images_in_colour_can_be_recorded() {
+    let shape = Shape { height: 64, width: 64, channels: 3 };
+    let (width, levels, norm, head) = (32, 3, Norm::None, Head::Silu);
+    let architecture = Architecture::UNet { shape, width, levels, norm, head };
+    let network = architecture.network(shape.dim()).unwrap();
+    let (rows, count) = (64, network.parameters().buffer_len());
+    let len = rows * shape.dim();
+    for tile in [Tile::REFERENCE, Tile::SOFTWARE].into_iter().chain(Tile::CANDIDATES) {
+        let mut p = Program::new(1, Profile { tile, ..Profile::default() }).unwrap();
+        let [x, out, d_out] = ["x", "out", "gradient"].map(|name| p.buffer(name, len).unwrap());
+        let sigma = p.buffer("sigma", rows).unwrap();
+        let [w, d_w] = ["weights", "gradients"].map(|name| p.buffer(name, count).unwrap());
+        let placed = network.place_training(&mut p, rows, w.into(), d_w.into()).unwrap();
+        let pass = p.routine("pass", |p| {
+            placed.forward(p, x.into(), Sigma::per_row(sigma), out.into())?;
+            placed.backward(p, x.into(), d_out.into())
+        });
+        assert!(pass.is_ok(), "{tile:?}: {:?}", pass.err());
+    }
+}
+
+/// Every image of a batch has its own result, whatever tile it falls into: a batch of one gives the bits
+/// that the image has among others.
+#[test]
+fn images_do_not_depend_on_their_batch() {
+    let conv = |batch| Conv { batch, size: [6, 5], channels: [13, 21], scale: Scale::Same };
+    let (one, all) = (conv(1), conv(23));
+    let [x_len, y_len] = [30 * 13, 30 * 21];
+    let (x, y) = (random(1, 23 * x_len), random(2, 23 * y_len));
+    let w = random(3, one.parameters());
+    let passes = |conv: Conv, x: &[f32], y: &[f32]| {
+        let lens = [x.len(), y.len(), w.len(), y.len(), x.len()];
+        let data = [x.to_vec(), y.to_vec(), w.clone()];
+        let mut results = pollster::block_on(run(&Engine::Cpu, 1, &data, &lens, |p, v| {
+            let [x, d_x] = [v[0], v[4]].map(|view| Channels::all(view, 13));
+            let [y, out] = [v[1], v[3]].map(|view| Channels::all(view, 21));
+            conv.record(p, x, v[2], Some(y), out)?;
+            conv.record_backward_input(p, y, v[2], None, d_x)
+        }));
+        [results.swap_remove(3), results.swap_remove(3)]
+    };
+    let [out, d_x] = passes(all, &x, &y);
+    for (i, (x, y)) in x.chunks(x_len).zip(y.chunks(y_len)).enumerate() {
+        let [one_out, one_d_x] = passes(one, x, y);
+        assert!(one_out == out[i * y_len..][..y_len], "image {i}");
+        assert!(one_d_x == d_x[i * x_len..][..x_len], "the gradient of image {i}");
     }
 }
 
