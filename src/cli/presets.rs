@@ -1,20 +1,18 @@
 //! `presets`: what every preset is, as the page has it in `www/src/presets.json`.
 
-use hidden_gaussian::data::Shape;
 use hidden_gaussian::experiment::{Preset, any};
 use hidden_gaussian::{Error, Result};
 use serde_json::{Map, Value};
 
 use super::json;
 
-/// Prints the configurations by experiment and preset, for grey images of the preset's size.
+/// Prints the configurations by experiment and preset, for the images that each preset is meant for.
 pub(super) fn command() -> Result<bool> {
     let mut all = Map::new();
     for name in any::NAMES {
         let mut presets = Map::new();
         for preset in Preset::ALL {
-            let shape = Shape { height: preset.side(), width: preset.side(), channels: 1 };
-            let config = any::by_name(name)?.preset(preset, shape, 1)?;
+            let config = any::by_name(name)?.preset(preset, preset.shape(), 1)?;
             presets.insert(preset.name().into(), parse(&config)?);
         }
         all.insert(name.into(), presets.into());

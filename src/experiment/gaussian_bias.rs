@@ -151,8 +151,10 @@ impl Experiment for GaussianBias {
             Preset::Quick => vec![16, 1024],
             Preset::Main => vec![32, 4096],
             Preset::Faithful => vec![32, 8192],
+            Preset::CifarQuick => vec![64, 4096],
+            Preset::Cifar => vec![64, 16_384],
         };
-        let (train, look) = (preset.train(shape), preset.look(seed));
+        let (train, look) = (preset.train(shape, Vec::new()), preset.look(seed));
         let look = Look { distillation: Some(Distill::default()), ..look };
         Config { sizes, seed, train, look, axes: 16, paths: 4 }
     }

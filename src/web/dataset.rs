@@ -162,13 +162,13 @@ impl Dataset {
 /// than one at full size in memory.
 #[wasm_bindgen]
 #[derive(Debug)]
-pub struct Pictures {
+pub struct PictureSet {
     builder: Builder,
     options: JsValue,
 }
 
 #[wasm_bindgen]
-impl Pictures {
+impl PictureSet {
     /// An empty set.
     #[wasm_bindgen(constructor)]
     pub fn new(

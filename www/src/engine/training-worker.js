@@ -4,7 +4,7 @@
  * pause is not to ask, and to cancel is to end the worker. Another such worker, without an experiment, checks the
  * library.
  */
-import init, { Dataset, Engine, Run, checkCount, presetConfig, selfCheck, shares, unzip } from "../../pkg/hidden_gaussian.js";
+import init, { Dataset, Engine, PictureSet, Run, checkCount, presetConfig, selfCheck, shares, unzip } from "../../pkg/hidden_gaussian.js";
 import { parseReport } from "../report.js";
 import { importer } from "./import.js";
 import { notStarted } from "./protocol.js";
@@ -13,7 +13,7 @@ import { serve } from "./serve.js";
 /** @typedef {import("./protocol.js").TrainingCalls} TrainingCalls */
 
 const ready = init({ module_or_path: new URL("../../pkg/hidden_gaussian_bg.wasm", import.meta.url) });
-const { importFiles, makeDataset } = importer({ Dataset, unzip });
+const { importFiles, makeDataset } = importer({ Dataset, PictureSet, unzip });
 
 /** @type {Promise<Dataset> | undefined} */
 let data;

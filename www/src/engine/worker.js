@@ -4,7 +4,7 @@
  * It answers calls one at a time, in the order in which they came, and keeps the last engine, data set and fit,
  * because neighbouring calls are nearly always about the same ones.
  */
-import init, { Dataset, Engine, Exact, unzip, wienerDescent } from "../../pkg/exact/hidden_gaussian.js";
+import init, { Dataset, Engine, Exact, PictureSet, unzip, wienerDescent } from "../../pkg/exact/hidden_gaussian.js";
 import { DATA_SETS } from "../data.js";
 import { importer } from "./import.js";
 import { toFailure } from "./protocol.js";
@@ -29,7 +29,7 @@ const WIENER_SIZE = 12;
 const GALLERY = 24;
 
 const ready = init({ module_or_path: new URL("../../pkg/exact/hidden_gaussian_bg.wasm", import.meta.url) });
-const { importFiles, makeDataset } = importer({ Dataset, unzip });
+const { importFiles, makeDataset } = importer({ Dataset, PictureSet, unzip });
 
 /** `settled`: false while "auto" still has to measure. @type {{choice: EngineChoice, engine: Engine, settled: boolean} | undefined} */
 let opened;
