@@ -1,5 +1,7 @@
 //! The shape of an image.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// Shape of one image. Rows follow each other from the top; the channels of a pixel lie together.
@@ -19,5 +21,13 @@ impl Shape {
     #[must_use]
     pub const fn dim(self) -> usize {
         self.height.saturating_mul(self.width).saturating_mul(self.channels)
+    }
+}
+
+/// Width, height, and that it is in colour if it is.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let colour = if self.channels == 3 { " × 3" } else { "" };
+        write!(f, "{} × {}{colour}", self.width, self.height)
     }
 }

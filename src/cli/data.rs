@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use hidden_gaussian::data::cifar10::fetch::{PACKAGE_BYTES, fetch as fetch_cifar10};
 use hidden_gaussian::data::faces::faces;
 use hidden_gaussian::data::{
-    Channels, Dataset, Fit, Labels, Options, Recipe, Shape, Split, cifar10, read,
+    Channels, Dataset, Fit, Labels, Options, Recipe, Split, cifar10, read,
 };
 use hidden_gaussian::experiment::Preset;
 use hidden_gaussian::{Error, Result};
@@ -35,7 +35,8 @@ const SHIPPED: &str = "www/public/data";
 #[derive(Debug, Args)]
 pub(super) struct Source {
     /// faces, patches, fashion, mnist, cifar10, or a path: IDX, CIFAR-10, .npy, one of them in a zip or
-    /// gzip, or a folder or zip of PNG, JPEG or WebP pictures [default: faces]
+    /// gzip, or a folder or zip of PNG, JPEG or WebP pictures
+    /// [default: faces, and for the presets of that name cifar10]
     #[arg(long, value_name = "SET", verbatim_doc_comment)]
     data: Option<String>,
     /// Pixels along a side [default: as in the file up to 64; 12 to 16 for the sets that come with this
@@ -51,7 +52,8 @@ pub(super) struct Source {
     /// Images of this class only, in a set with labels
     #[arg(long, value_name = "NAME")]
     class: Option<String>,
-    /// Images that are kept apart from training [default: a quarter, at most 500; of cifar10 2000]
+    /// Images that are kept apart from training [default: a quarter, at most 500; of cifar10
+    /// 2000]. With 0, the test images of a set that has some take their place
     #[arg(long, value_name = "N")]
     held_out: Option<usize>,
     /// Where all random numbers come from
@@ -103,12 +105,14 @@ impl Source {
         if let Some(set) = &*self.loaded.borrow() {
             return Ok(Rc::clone(set));
         }
-        let name = self.named().unwrap_or(FACES);
+        let name = self.named().unwrap_or(match preset {
+            Preset::CifarQuick | Preset::Cifar => CIFAR10,
+            _ => FACES,
+        });
         let side = match name {
-            FACES | "patches" => Some(preset.side()),
             // Half of their 28 pixels, where the network allows it.
-            "fashion" | "mnist" if preset != Preset::Faithful => Some(14),
-            "fashion" | "mnist" => Some(preset.side()),
+            "fashion" | "mnist" if matches!(preset, Preset::Quick | Preset::Main) => Some(14),
+            FACES | "patches" | "fashion" | "mnist" => Some(preset.side()),
             _ => None,
         };
         let channels = self.channels.map(|channels| match channels {
@@ -240,7 +244,7 @@ pub(super) fn command(args: &Data) -> Result<bool> {
         println!("{}", json(&described)?);
     } else {
         let about = &set.about;
-        println!("{}: {} images of {}", about.name, set.len(), sides(shape));
+        println!("{}: {} images of {}", about.name, set.len(), shape);
         if let Some(test) = set.test() {
             println!("{} test images", test.len());
         }
@@ -271,10 +275,4 @@ fn per_class(labels: &Labels) -> impl Iterator<Item = (&str, usize)> {
     };
     let classes = labels.names().iter().enumerate();
     classes.map(move |(i, name)| (name.as_str(), count(i))).filter(|(_, count)| *count > 0)
-}
-
-/// An image's size, and that it is in colour if it is.
-fn sides(shape: Shape) -> String {
-    let colour = if shape.channels == 3 { " × 3" } else { "" };
-    format!("{} × {}{colour}", shape.width, shape.height)
 }

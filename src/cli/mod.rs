@@ -147,6 +147,10 @@ enum PresetName {
     Main,
     /// A U-Net: much longer
     Faithful,
+    /// A U-Net of 16 channels, for CIFAR-10
+    CifarQuick,
+    /// A U-Net of 32 channels, for CIFAR-10
+    Cifar,
 }
 
 impl From<PresetName> for Preset {
@@ -155,6 +159,8 @@ impl From<PresetName> for Preset {
             PresetName::Quick => Self::Quick,
             PresetName::Main => Self::Main,
             PresetName::Faithful => Self::Faithful,
+            PresetName::CifarQuick => Self::CifarQuick,
+            PresetName::Cifar => Self::Cifar,
         }
     }
 }

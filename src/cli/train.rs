@@ -77,11 +77,7 @@ impl Train {
     fn config(&self, shape: Shape) -> Config {
         // All networks have the same seed: what differs between them is the training set.
         let seeds = vec![self.common.source.seed; self.n.len()];
-        let preset = match self.preset.into() {
-            Preset::Quick => Config::quick(seeds),
-            Preset::Main => Config::main(seeds),
-            Preset::Faithful => Config::faithful(shape, seeds),
-        };
+        let preset = Preset::from(self.preset).train(shape, seeds);
         let mut architecture = match (self.network, preset.architecture) {
             (Some(NetworkName::Mlp), Architecture::UNet { .. }) => {
                 Config::main(Vec::new()).architecture
@@ -112,7 +108,9 @@ impl Train {
         let split = source.split(&source.dataset(preset, most)?)?;
         let ranges = self.n.iter().map(|&n| 0..n).collect();
         let sets = TrainingSets::new(split.subset(0..most)?, split.dim(), ranges)?;
-        let session = Session::new(engine, self.config(split.shape()), &sets).await?;
+        let config = self.config(split.shape());
+        eprintln!("{}: {config}", split.shape());
+        let session = Session::new(engine, config, &sets).await?;
         Ok((session, split))
     }
 

@@ -123,7 +123,7 @@ fn pictures(
     files.sort_unstable();
     let mut builder = Builder::new(name, options);
     if files.len() < all {
-        builder.note(&format!("{} files that are not pictures were left out.", all - files.len()));
+        builder.note(&format!("Not pictures, and left out: {} of the files.", all - files.len()));
     }
     let chosen: Vec<&str> = builder.choose(files.len()).map(|i| files[i].as_str()).collect();
     let push = |builder: &mut Builder, name: &str| {

@@ -44,6 +44,7 @@ use crate::{
     rng::{Philox, Stream},
 };
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -318,10 +319,11 @@ impl Split {
         Ok(&self.rows[range.start * self.dim()..range.end * self.dim()])
     }
 
-    /// The held-out images.
+    /// The held-out images. If none were held out and the set has test images, those.
     #[must_use]
     pub fn held_out(&self) -> &[f32] {
-        &self.rows[self.train_values..]
+        let held_out = &self.rows[self.train_values..];
+        if held_out.is_empty() { &self.test } else { held_out }
     }
 
     /// Held-out images.
@@ -491,6 +493,8 @@ mod tests {
             assert!((value - expected).abs() < 1e-6);
         }
         assert!(ramp(50).split(3, 12).unwrap().test().is_empty());
+        let all = ramp(50).with_test(ramp(25)).unwrap().split(3, 0).unwrap();
+        assert_eq!((all.train_len(), all.held_out_len()), (50, 25));
     }
 
     #[test]

@@ -157,7 +157,7 @@ impl Experiment for Emergence {
     const FIGURE: Option<u32> = Some(3);
 
     fn preset(preset: Preset, shape: Shape, seed: u64) -> Config {
-        let train = preset.train(shape);
+        let train = preset.train(shape, Vec::new());
         // Time is to be the only thing that changes, so the learning rate does not.
         let long = train::Config { rate: 2e-3, floor: 1.0, ..train.clone() };
         let (sizes, widths, width_sizes, steps) = match preset {
@@ -169,6 +169,8 @@ impl Experiment for Emergence {
                 6400,
             ),
             Preset::Faithful => (vec![64], vec![4, 8, 16, 32], vec![64], 12_800),
+            Preset::CifarQuick => (vec![64], vec![4, 8, 16], vec![64], 3200),
+            Preset::Cifar => (vec![64, 256], vec![8, 16, 32], vec![64], 6400),
         };
         // There is an evaluation at every checkpoint, so each is briefer.
         let evaluation =

@@ -137,10 +137,12 @@ impl Experiment for GaussianBias {
             Preset::Quick => vec![16, 1024],
             Preset::Main => vec![32, 4096],
             Preset::Faithful => vec![32, 8192],
+            Preset::CifarQuick => vec![64, 4096],
+            Preset::Cifar => vec![64, 16_384],
         };
         let distillation = Some(Distill::default());
         let evaluation = EvalConfig { distillation, ..preset.evaluation(seed) };
-        Config { sizes, seed, train: preset.train(shape), evaluation, axes: 16, paths: 4 }
+        Config { sizes, seed, train: preset.train(shape, Vec::new()), evaluation, axes: 16, paths: 4 }
     }
 
     fn images(config: &Config) -> usize {

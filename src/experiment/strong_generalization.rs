@@ -61,8 +61,10 @@ impl Experiment for StrongGeneralization {
             Preset::Quick => vec![16, 1024],
             Preset::Main => vec![32, 128, 1024, 4096],
             Preset::Faithful => vec![32, 512, 4096],
+            Preset::CifarQuick => vec![64, 2048],
+            Preset::Cifar => vec![64, 1024, 16_384],
         };
-        let (train, evaluation) = (preset.train(shape), preset.evaluation(seed));
+        let (train, evaluation) = (preset.train(shape, Vec::new()), preset.evaluation(seed));
         Config { sizes, seeds: [seed, seed.wrapping_add(1)], train, evaluation }
     }
 

@@ -18,6 +18,8 @@ mod session;
 pub use checkpoint::Checkpoint;
 pub use session::{MemberProgress, Plan, Progress, Session, Status};
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::data::SIGMA_DATA;
@@ -103,15 +105,31 @@ impl Config {
         }
     }
 
-    /// The faithful preset: a U-Net of 16 channels at two resolutions, for images of `shape`.
+    /// The faithful preset: a U-Net of 16 channels, for images of `shape`.
     #[must_use]
     pub fn faithful(shape: Shape, seeds: Vec<u64>) -> Self {
-        let (norm, head) = (Norm::None, Head::Linear);
+        let (levels, norm, head) = (levels(shape), Norm::None, Head::Linear);
         Self {
-            architecture: Architecture::UNet { shape, width: 16, levels: 2, norm, head },
+            architecture: Architecture::UNet { shape, width: 16, levels, norm, head },
             batch: 64,
             steps: 4500,
             rate: 2e-3,
+            ..Self::quick(seeds)
+        }
+    }
+
+    /// For photographs in colour: a U-Net of `width` channels, for images of `shape`. Wider networks
+    /// want a lower learning rate.
+    #[must_use]
+    pub fn cifar(shape: Shape, width: usize, seeds: Vec<u64>) -> Self {
+        let (levels, norm, head) = (levels(shape), Norm::None, Head::Silu);
+        Self {
+            architecture: Architecture::UNet { shape, width, levels, norm, head },
+            batch: 64,
+            steps: if width > 16 { 3000 } else { 2000 },
+            rate: if width > 16 { 2e-3 } else { 3e-3 },
+            clip: Some(1.0),
+            ema_limit: 0.995,
             ..Self::quick(seeds)
         }
     }
@@ -172,5 +190,73 @@ impl Config {
             blow_up: self.blow_up,
             ema_limit: self.ema_limit,
         }
+    }
+}
+
+/// Resolutions of a U-Net for images of `shape`: as many as can be halved evenly with at least three
+/// pixels a side left, which is two for 16 × 16 and three for 32 × 32; at least two, and a network that
+/// can't have them is refused.
+fn levels(shape: Shape) -> usize {
+    let side = shape.height.min(shape.width);
+    let halves = |levels: &usize| {
+        let parts = 1 << levels;
+        [shape.height, shape.width].iter().all(|side| side.is_multiple_of(parts))
+            && side >= 3 * parts
+    };
+    (2..usize::BITS as usize - 1).take_while(halves).last().unwrap_or(2)
+}
+
+/// What a preset has chosen.
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.architecture {
+            Architecture::Mlp { width, depth } => {
+                write!(f, "an MLP of {width} units and {depth} blocks")?;
+            }
+            Architecture::UNet { width, levels, .. } => {
+                write!(f, "a U-Net of {width} channels at {levels} resolutions")?;
+            }
+        }
+        let Self { steps, batch, rate, .. } = self;
+        write!(f, ", {steps} steps of {batch} images, learning rate {rate}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Network;
+    use crate::model::unet::UNet;
+
+    fn square(side: usize, channels: usize) -> Shape {
+        Shape { height: side, width: side, channels }
+    }
+
+    #[test]
+    fn resolutions_follow_the_shape() {
+        for (side, expected) in
+            [(12, 2), (14, 2), (16, 2), (28, 2), (32, 3), (64, 4), (20, 2), (1, 2)]
+        {
+            assert_eq!(levels(square(side, 3)), expected, "{side}");
+        }
+    }
+
+    /// The recipe's numbers of weights, and that presets say what they are.
+    #[test]
+    fn the_presets_of_cifar() {
+        let shape = square(32, 3);
+        for (width, weights) in [(16, 289_052), (32, 1_083_372)] {
+            let config = Config::cifar(shape, width, vec![1]);
+            config.check().unwrap();
+            let Architecture::UNet { levels, norm, head, .. } = config.architecture else { panic!() };
+            assert_eq!(
+                UNet::new(shape, width, levels, norm, head).unwrap().parameters().count(),
+                weights
+            );
+        }
+        assert_eq!(
+            Config::cifar(shape, 32, vec![1]).to_string(),
+            "a U-Net of 32 channels at 3 resolutions, 3000 steps of 64 images, learning rate 0.002"
+        );
     }
 }

@@ -1,13 +1,19 @@
 //! Importers: valid files round trip, each kind of bad file has its own error, and no bytes panic.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::fs;
+use std::io::Cursor;
+use std::path::PathBuf;
+
 use hidden_gaussian::{
     Error, ErrorKind,
     data::{
         Builder, Channels, Dataset, Fit, Format, MAX_BYTES, MAX_SIDE, MAX_VALUES, Options, Picture,
-        Shape, detect, import, packed::Packed, zip_entries,
+        Shape, cifar10::fetch::read_sheet, detect, import, packed::Packed, read as read_path,
+        zip_entries,
     },
 };
+use image::{ExtendedColorType, ImageEncoder, ImageFormat, codecs::jpeg::JpegEncoder};
 use miniz_oxide::deflate::compress_to_vec;
 use proptest::prelude::*;
 
@@ -479,5 +485,190 @@ proptest! {
             prop_assert!(fits || pushed.is_err(), "{width} × {height} of {} bytes", rgba.len());
         }
         prop_assert!(builder.finish().is_ok_and(|set| in_range(&set)) || count == 0);
+    }
+}
+
+// Pictures on disk, which only native programs decode.
+
+/// A folder that is gone when the test is over.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("hg-importers-{}-{name}", std::process::id()));
+        drop(fs::remove_dir_all(&path));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    /// Writes a file into it, or into a folder of it.
+    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+/// A picture of `format`; `pixels` are red, green and blue, or with alpha.
+fn picture(format: ImageFormat, width: u32, height: u32, pixels: &[u8]) -> Vec<u8> {
+    let colour = match pixels.len() as u32 / (width * height) {
+        1 => ExtendedColorType::L8,
+        3 => ExtendedColorType::Rgb8,
+        _ => ExtendedColorType::Rgba8,
+    };
+    let mut file = Cursor::new(Vec::new());
+    image::write_buffer_with_format(&mut file, pixels, width, height, colour, format).unwrap();
+    file.into_inner()
+}
+
+fn noise(count: usize, seed: usize) -> Vec<u8> {
+    (0..count).map(|i| ((i + seed) * (i + 7 * seed + 1) * 2_654_435 >> 9) as u8).collect()
+}
+
+/// The page hands over what the browser decoded; a native program decodes by itself. For a PNG there
+/// is one way to decode it, so both must have the same set.
+#[test]
+fn a_png_gives_the_same_pixels_as_on_the_page() {
+    let folder = Folder::new("png");
+    let (width, height) = (9, 14);
+    let rgba = noise(4 * width * height, 3);
+    folder.write("a.png", &picture(ImageFormat::Png, 9, 14, &rgba));
+    for size in [None, Some(4), Some(32)] {
+        for channels in [None, Some(Channels::Grey), Some(Channels::Colour)] {
+            for fit in [Fit::Crop, Fit::Stretch] {
+                let options = Options { size, channels, fit, ..Options::default() };
+                let mut page = Builder::new("page", &options);
+                page.push_picture(Picture { width, height, rgba: &rgba }).unwrap();
+                let page = page.finish().unwrap();
+                let native = read_path(&folder.0, &options).unwrap();
+                assert_eq!(native.shape(), page.shape());
+                assert_eq!(native.images(), page.images(), "{options:?}");
+            }
+        }
+    }
+}
+
+/// A sheet with an image per row, as the npm package has it; the records made of it; and the images
+/// as a picture each: all the same set.
+#[test]
+fn cifar_is_the_same_set_from_a_sheet_from_records_and_from_pictures() {
+    let labels = [3, 7, 0, 7, 9];
+    let rows: Vec<Vec<u8>> = (0..5).map(|i| noise(3072, i)).collect();
+    let sheet = picture(ImageFormat::Png, 1024, 5, &rows.concat());
+    let records = read_sheet(&sheet, &labels).unwrap();
+    let set = read("data_batch_1.bin", &records).unwrap();
+    assert_eq!(as_bytes(set.image(4)), rows[4]);
+
+    let folder = Folder::new("cifar");
+    let mut files = Vec::new();
+    for (i, row) in rows.iter().enumerate() {
+        let file = picture(ImageFormat::Png, 32, 32, row);
+        folder.write(&format!("pictures/{i:05}.png"), &file);
+        files.push((format!("cifar/{i:05}.png"), file));
+    }
+    let files: Vec<_> = files.iter().map(|(name, file)| (name.as_str(), file.as_slice())).collect();
+    let zip = folder.write("cifar.zip", &zip(&files, false));
+    let pixels = Packed {
+        count: 5,
+        height: 32,
+        width: 32,
+        channels: 3,
+        labels: labels.iter().map(|&label| u8::from(label == 7)).collect(),
+        pixels: rows.concat(),
+        ..packed()
+    };
+    let packed = folder.write("cifar.bin", &pixels.encode());
+    for path in [folder.0.join("pictures"), zip, packed.clone()] {
+        let same = read_path(&path, &Options::default()).unwrap();
+        assert_eq!((same.hash(), same.len()), (set.hash(), 5), "{}", path.display());
+    }
+    let horses = read_path(&packed, &Options::default()).unwrap().class("other").unwrap();
+    assert_eq!(horses.hash(), set.class("horse").unwrap().hash());
+
+    assert!(read_sheet(&sheet, &labels[..4]).is_err());
+    assert!(read_sheet(&sheet[..sheet.len() / 2], &labels).is_err());
+    assert!(read_sheet(&picture(ImageFormat::Png, 32, 32, &rows[0]), &[0; 32]).is_err());
+}
+
+#[test]
+fn folders_are_read_in_order_and_their_folders_are_classes() {
+    let folder = Folder::new("folders");
+    let grey = |value| picture(ImageFormat::Png, 2, 2, &[value; 4]);
+    for (name, value) in [("b/1.png", 30), ("a/2.PNG", 20), ("a/10.png", 10), ("b/0.png", 25)] {
+        folder.write(name, &grey(value));
+    }
+    folder.write("a/.hidden.png", b"not a picture");
+    folder.write(".git/picture.png", b"not a picture");
+    folder.write("__MACOSX/a/10.png", b"not a picture");
+    folder.write("a/notes.txt", b"not a picture");
+    let set = read_path(&folder.0, &Options::default()).unwrap();
+    assert_eq!(set.shape(), Shape { height: 2, width: 2, channels: 1 });
+    let firsts: Vec<u8> = set.images().chunks(4).map(|image| as_bytes(image)[0]).collect();
+    assert_eq!(firsts, [10, 20, 25, 30]);
+    assert_eq!(set.labels().unwrap().names(), ["a", "b"]);
+    assert_eq!(as_bytes(set.class("b").unwrap().images())[0], 25);
+    assert_eq!(set.about.note, "Not pictures, and left out: 1 of the files.");
+
+    folder.write("b/broken.png", &grey(1)[..40]);
+    let error = read_path(&folder.0, &Options::default()).unwrap_err();
+    assert!(error.message.starts_with("b/broken.png: the picture can't be decoded"), "{error}");
+    assert!(error.hint.contains("Remove it"), "{error}");
+    let none = Folder::new("none");
+    let error = read_path(&none.0, &Options::default()).unwrap_err();
+    assert!(error.message.contains("holds no pictures"), "{error}");
+    let error = read_path(&none.0.join("nowhere"), &Options::default()).unwrap_err();
+    assert!(error.message.contains("nowhere") && !error.hint.is_empty(), "{error}");
+}
+
+#[test]
+fn jpeg_and_webp_are_read_and_turned_as_the_camera_was() {
+    let folder = Folder::new("formats");
+    // The left half is black.
+    let pixels: Vec<u8> = (0..16 * 16).map(|i| if i % 16 < 8 { 0 } else { 255 }).collect();
+    let rgb: Vec<u8> = pixels.iter().flat_map(|&value| [value; 3]).collect();
+    let dark = |set: &Dataset, x: usize, y: usize| set.images()[y * 16 + x] < 0.0;
+    let webp = folder.write("a.webp", &picture(ImageFormat::WebP, 16, 16, &rgb));
+    let set = read_path(&webp, &Options::default()).unwrap();
+    assert_eq!(as_bytes(set.images()), pixels);
+
+    let mut file = Vec::new();
+    let mut encoder = JpegEncoder::new_with_quality(&mut file, 95);
+    // Little-endian, one field: orientation 6, by a quarter to the right.
+    let exif = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0".to_vec();
+    encoder.set_exif_metadata(exif).unwrap();
+    encoder.encode(&rgb, 16, 16, ExtendedColorType::Rgb8).unwrap();
+    let jpeg = folder.write("a.jpg", &file);
+    let set = read_path(&jpeg, &Options::default()).unwrap();
+    assert_eq!(set.shape(), Shape { height: 16, width: 16, channels: 1 });
+    assert!(dark(&set, 2, 2) && dark(&set, 13, 2) && !dark(&set, 2, 13) && !dark(&set, 13, 13));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn mutated_pictures_never_panic(
+        which in 0..3_usize,
+        edits in prop::collection::vec((edit(), any::<bool>()), 1..6),
+    ) {
+        let folder = Folder::new(&format!("mutated-{which}"));
+        let format = [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP][which];
+        let mut file = picture(format, 13, 11, &noise(13 * 11 * 3, which));
+        for (edit, header) in edits {
+            apply(&mut file, edit, header);
+        }
+        let zip = zip(&[("first.png", &picture(ImageFormat::Png, 1, 1, &[7])), ("a.png", &file)], true);
+        for path in [folder.write("a.png", &file), folder.write("b.zip", &zip)] {
+            if let Ok(set) = read_path(&path, &Options::default()) {
+                prop_assert!(in_range(&set));
+            }
+        }
     }
 }

@@ -15,19 +15,26 @@ import { base } from "./serve.js";
  */
 
 /**
+ * A set in the making.
+ * @template D
+ * @typedef {object} SetBuilder
+ * @property {(width: number, height: number, rgba: Uint8Array) => void} push
+ * @property {() => D} finish
+ * @property {() => void} free
+ */
+
+/**
  * What is needed of the library, with training or without.
  * @template D its data sets
  * @typedef {object} Library
  * @property {object} Dataset
  * @property {(options: {size: number, count: number, seed: number, heldOut?: number}) => D} Dataset.faces
  * @property {(name: string, bytes: Uint8Array, options: ImportOptions) => D} Dataset.import
- * @property {(name: string, pictures: ImageData[], options: ImportOptions) => D} Dataset.pictures
+ * @property {new (name: string, options: ImportOptions) => SetBuilder<D>} PictureSet
  * @property {(bytes: Uint8Array) => Entry[]} unzip the pictures of an archive
  */
 
 const PICTURE = /\.(png|jpe?g|webp|gif|bmp|avif)$/i;
-/** Longer sides are shrunk while decoding: no data set here has images larger than this. */
-const MAX_SIDE = 128;
 /** More pictures than this would not fit in memory on a phone. */
 const MAX_PICTURES = 10_000;
 
@@ -36,7 +43,7 @@ const MAX_PICTURES = 10_000;
  * @template D
  * @param {Library<D>} library
  */
-export function importer({ Dataset, unzip }) {
+export function importer({ Dataset, PictureSet, unzip }) {
   /**
    * The file itself, or the pictures that a zip archive holds. One of arrays, such as .npz, goes to its importer whole.
    * @param {File} file
@@ -47,7 +54,7 @@ export function importer({ Dataset, unzip }) {
     const pictures = /\.zip$/i.test(file.name)
       ? unzip(bytes).filter(({ name }) => !/(^|\/)(\.|__MACOSX\/)/.test(name))
       : [];
-    return pictures.length > 0 ? pictures : [{ name: file.name, bytes }];
+    return pictures.length > 0 ? pictures : [{ name: file.webkitRelativePath || file.name, bytes }];
   }
 
   return {
@@ -80,7 +87,7 @@ export function importer({ Dataset, unzip }) {
       const pictures = entries.filter(({ name }) => PICTURE.test(name));
       const arrays = entries.filter(({ name }) => !PICTURE.test(name));
 
-      if (pictures.length > 0) return Dataset.pictures(nameOf(visible), await decode(pictures), options);
+      if (pictures.length > 0) return decode(new PictureSet(nameOf(visible), options), pictures);
       if (arrays.length === 1) return Dataset.import(arrays[0].name, arrays[0].bytes, options);
       throw bad(
         `None of the ${arrays.length} files is an image`,
@@ -100,32 +107,41 @@ function nameOf([first, ...others]) {
 }
 
 /**
+ * Decodes pictures into a set, in the order of their names, one at a time and at full size: the library makes them
+ * smaller, the same way as on the command line.
+ * @template D
+ * @param {SetBuilder<D>} set
  * @param {Entry[]} entries
- * @returns {Promise<ImageData[]>}
+ * @returns {Promise<D>}
  */
-async function decode(entries) {
+async function decode(set, entries) {
   if (entries.length > MAX_PICTURES) {
     throw bad(`${entries.length} images are more than the ${MAX_PICTURES} that fit`, "Choose fewer of them.");
   }
   const canvas = new OffscreenCanvas(1, 1);
   const context = canvas.getContext("2d", { willReadFrequently: true });
   if (!context) throw bad("This browser cannot decode images here", "Use an array file instead, such as .npy.");
-  const pictures = [];
-  for (const { name, bytes } of entries) {
-    const bitmap = await createImageBitmap(new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (bytes)])).catch(() => {
-      throw bad(`“${name}” cannot be decoded as an image`, "Remove it or save it again as PNG or JPEG.");
-    });
-    const scale = Math.min(1, MAX_SIDE / Math.max(bitmap.width, bitmap.height));
-    const width = Math.max(1, Math.round(bitmap.width * scale));
-    const height = Math.max(1, Math.round(bitmap.height * scale));
-    canvas.width = width;
-    canvas.height = height;
-    context.imageSmoothingQuality = "high";
-    context.drawImage(bitmap, 0, 0, width, height);
-    bitmap.close();
-    pictures.push(context.getImageData(0, 0, width, height));
+  const byName = [...entries].sort((a, b) => (a.name < b.name ? -1 : 1));
+  try {
+    for (const { name, bytes } of byName) {
+      const blob = new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (bytes)]);
+      // The numbers in the file, not what a screen would show.
+      const bitmap = await createImageBitmap(blob, { colorSpaceConversion: "none" }).catch(() => {
+        throw bad(`“${name}” cannot be decoded as an image`, "Remove it or save it again as PNG or JPEG.");
+      });
+      const { width, height } = bitmap;
+      canvas.width = width;
+      canvas.height = height;
+      context.drawImage(bitmap, 0, 0);
+      bitmap.close();
+      const { data } = context.getImageData(0, 0, width, height);
+      set.push(width, height, new Uint8Array(data.buffer));
+    }
+  } catch (error) {
+    set.free();
+    throw error;
   }
-  return pictures;
+  return set.finish();
 }
 
 /**

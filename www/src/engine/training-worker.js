@@ -7,6 +7,7 @@
 import init, {
   Dataset,
   Engine,
+  PictureSet,
   Run,
   checkCount,
   imagesNeeded,
@@ -24,7 +25,7 @@ import { serve } from "./serve.js";
  * @import { OwnImages, TrainingCalls } from "./protocol.js"
  */
 
-const { importFiles, makeDataset } = importer({ Dataset, unzip });
+const { importFiles, makeDataset } = importer({ Dataset, PictureSet, unzip });
 
 /** @type {Promise<Dataset> | undefined} */
 let data;

@@ -3,7 +3,7 @@
  * the library without training will do: that is less to wait for. It takes one call at a time, in the order in which they
  * came.
  */
-import init, { Dataset, unzip, wienerDescent } from "../../pkg/exact/hidden_gaussian.js";
+import init, { Dataset, PictureSet, unzip, wienerDescent } from "../../pkg/exact/hidden_gaussian.js";
 import { mapDenoisers } from "../reports/denoisers.js";
 import { DATA_SETS } from "../state/data-sets.js";
 import { EngineHolder } from "./engine-holder.js";
@@ -28,7 +28,7 @@ const EXAMPLES = 24;
 /** @param {string} text */
 const busy = (text) => post({ kind: "event", event: "busy", text });
 
-const { importFiles, makeDataset } = importer({ Dataset, unzip });
+const { importFiles, makeDataset } = importer({ Dataset, PictureSet, unzip });
 const engines = new EngineHolder({
   busy,
   closing: () => fits.close(),
