@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use hidden_gaussian::compute::{Engine, Loaded, Routine};
+use hidden_gaussian::data::TrainingSets;
 use hidden_gaussian::data::faces::faces;
 use hidden_gaussian::data::{Dataset, Shape};
-use hidden_gaussian::data::TrainingSets;
 use hidden_gaussian::denoiser::{Denoiser, Empirical};
 use hidden_gaussian::kernels::Sigma;
 use hidden_gaussian::kernels::matmul::{Layout, Matmul};

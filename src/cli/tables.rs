@@ -1,7 +1,7 @@
 //! `tables`: what the page knows of the library without loading it, as `www/src/tables.json` has it.
 
 use hidden_gaussian::Result;
-use hidden_gaussian::data::{SETS, Shape};
+use hidden_gaussian::data::SETS;
 use hidden_gaussian::denoiser::TABLE;
 use hidden_gaussian::experiment::{Preset, any};
 use serde_json::{Map, Value, json};
@@ -21,10 +21,9 @@ fn tables() -> Result<Value> {
     });
     let mut presets = Map::new();
     for experiment in any::ALL {
-        // For grey images of the preset's size.
+        // For the images that each preset is meant for.
         let config = |preset: Preset| {
-            let shape = Shape { height: preset.side(), width: preset.side(), channels: 1 };
-            Ok((preset.name().to_owned(), experiment.preset(preset, shape, 1)?))
+            Ok((preset.name().to_owned(), experiment.preset(preset, preset.shape(), 1)?))
         };
         let configs = Preset::ALL.into_iter().map(config).collect::<Result<Map<_, _>>>()?;
         presets.insert(experiment.name().into(), configs.into());

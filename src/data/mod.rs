@@ -44,7 +44,6 @@ use crate::{
     rng::{Philox, Stream},
 };
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -142,7 +142,14 @@ impl Experiment for GaussianBias {
         };
         let distillation = Some(Distill::default());
         let evaluation = EvalConfig { distillation, ..preset.evaluation(seed) };
-        Config { sizes, seed, train: preset.train(shape, Vec::new()), evaluation, axes: 16, paths: 4 }
+        Config {
+            sizes,
+            seed,
+            train: preset.train(shape, Vec::new()),
+            evaluation,
+            axes: 16,
+            paths: 4,
+        }
     }
 
     fn images(config: &Config) -> usize {

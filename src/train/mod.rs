@@ -248,7 +248,9 @@ mod tests {
         for (width, weights) in [(16, 289_052), (32, 1_083_372)] {
             let config = Config::cifar(shape, width, vec![1]);
             config.check().unwrap();
-            let Architecture::UNet { levels, norm, head, .. } = config.architecture else { panic!() };
+            let Architecture::UNet { levels, norm, head, .. } = config.architecture else {
+                panic!()
+            };
             assert_eq!(
                 UNet::new(shape, width, levels, norm, head).unwrap().parameters().count(),
                 weights

@@ -12,10 +12,8 @@ use hidden_gaussian::kernels::group_moments::{self, Groups};
 use hidden_gaussian::kernels::{
     Sigma, conv_weight_backward, group_film_silu_backward, group_norm_backward, space_to_depth,
 };
-use hidden_gaussian::model::unet::{Head, Norm};
-use hidden_gaussian::kernels::Film;
 use hidden_gaussian::model::Architecture;
-use hidden_gaussian::model::unet::Norm;
+use hidden_gaussian::model::unet::{Head, Norm};
 
 const SIDES: [usize; 4] = [1, 2, 5, 8];
 const CHANNELS: [usize; 4] = [1, 3, 7, 16];

@@ -16,10 +16,8 @@ use hidden_gaussian::kernels::matmul::Tile;
 use hidden_gaussian::kernels::{
     Sigma, conv_weight_backward, group_film_silu_backward, group_norm_backward, space_to_depth,
 };
-use hidden_gaussian::model::unet::{Head, Norm};
-use hidden_gaussian::kernels::Film;
 use hidden_gaussian::model::Architecture;
-use hidden_gaussian::model::unet::Norm;
+use hidden_gaussian::model::unet::{Head, Norm};
 
 const SCALES: [Scale; 3] = [Scale::Same, Scale::Half, Scale::Double];
 
@@ -180,7 +178,7 @@ fn images_do_not_depend_on_their_batch() {
     let passes = |conv: Conv, x: &[f32], y: &[f32]| {
         let lens = [x.len(), y.len(), w.len(), y.len(), x.len()];
         let data = [x.to_vec(), y.to_vec(), w.clone()];
-        let mut results = pollster::block_on(run(&Engine::Cpu, 1, &data, &lens, |p, v| {
+        let mut results = pollster::block_on(run(&Engine::cpu(), 1, &data, &lens, |p, v| {
             let [x, d_x] = [v[0], v[4]].map(|view| Channels::all(view, 13));
             let [y, out] = [v[1], v[3]].map(|view| Channels::all(view, 21));
             conv.record(p, x, v[2], Some(y), out)?;

@@ -47,7 +47,6 @@ pub enum Norm {
     Group,
 }
 
-
 /// What comes before the last convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
