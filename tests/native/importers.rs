@@ -529,7 +529,7 @@ fn picture(format: ImageFormat, width: u32, height: u32, pixels: &[u8]) -> Vec<u
 }
 
 fn noise(count: usize, seed: usize) -> Vec<u8> {
-    (0..count).map(|i| ((i + seed) * (i + 7 * seed + 1) * 2_654_435 >> 9) as u8).collect()
+    (0..count).map(|i| (((i + seed) * (i + 7 * seed + 1) * 2_654_435) >> 9) as u8).collect()
 }
 
 /// The page hands over what the browser decoded; a native program decodes by itself. For a PNG there
