@@ -108,9 +108,7 @@ impl Train {
         let split = source.split(&source.dataset(preset, most)?)?;
         let ranges = self.n.iter().map(|&n| 0..n).collect();
         let sets = TrainingSets::new(split.subset(0..most)?, split.dim(), ranges)?;
-        let config = self.config(split.shape());
-        eprintln!("{}: {config}", split.shape());
-        let session = Session::new(engine, config, &sets).await?;
+        let session = Session::new(engine, self.config(split.shape()), &sets).await?;
         Ok((session, split))
     }
 
@@ -131,6 +129,7 @@ pub(super) fn command(args: &Train) -> Result<bool> {
             None => args.begin(&engine).await?,
         };
         let bar = Bar::new("train", &engine);
+        eprintln!("Images of {}: {}", split.shape(), session.config());
         let mut last = session.progress().await?;
         while last.step < last.total {
             let stepped = session.step_cooperative(session.steps_within(SLICE.as_secs_f64())).await;

@@ -68,7 +68,7 @@ mod tests {
         for channels in 1..=4 {
             for (height, width) in [(1, 1), (1, 5), (5, 1), (7, 6)] {
                 let total = 3 * height * width * channels;
-                let noise = (0..total).map(|i| (i * i * 2_654_435 >> 7) as u8).collect();
+                let noise = (0..total).map(|i| ((i * i * 2_654_435) >> 7) as u8).collect();
                 let smooth = (0..total).map(|i| (i / channels) as u8).collect();
                 for pixels in [noise, smooth, vec![255; total]] {
                     let (labels, patches) = (vec![0, 1, 0], false);
@@ -93,7 +93,7 @@ mod tests {
         let (height, width, channels) = (32, 32, 3);
         let pixel = |i: usize| {
             let (x, y) = (i / 3 % 32, i / 96 % 32);
-            (60 + 2 * x + 3 * y + i % 3 * 20 + (i * i * 2_654_435 >> 9) % 4) as u8
+            (60 + 2 * x + 3 * y + i % 3 * 20 + ((i * i * 2_654_435) >> 9) % 4) as u8
         };
         let pixels: Vec<u8> = (0..2 * 3072).map(pixel).collect();
         let plain = miniz_oxide::deflate::compress_to_vec_zlib(&pixels, 10).len();

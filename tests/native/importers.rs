@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::Cursor;
 use std::path::PathBuf;
+use std::process::Command;
 
 use hidden_gaussian::{
     Error, ErrorKind,
@@ -529,7 +530,7 @@ fn picture(format: ImageFormat, width: u32, height: u32, pixels: &[u8]) -> Vec<u
 }
 
 fn noise(count: usize, seed: usize) -> Vec<u8> {
-    (0..count).map(|i| ((i + seed) * (i + 7 * seed + 1) * 2_654_435 >> 9) as u8).collect()
+    (0..count).map(|i| (((i + seed) * (i + 7 * seed + 1) * 2_654_435) >> 9) as u8).collect()
 }
 
 /// The page hands over what the browser decoded; a native program decodes by itself. For a PNG there
@@ -670,5 +671,28 @@ proptest! {
                 prop_assert!(in_range(&set));
             }
         }
+    }
+}
+
+/// What the command line says of a batch of CIFAR-10, read as it is and otherwise.
+#[test]
+fn sizes_colours_and_classes_are_the_users() {
+    let folder = Folder::new("options");
+    let batch = folder.write("data_batch_1.bin", &cifar(&[7, 0, 7, 7]));
+    let told = |args: &[&str]| {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_hidden-gaussian"));
+        let output = program.args(["data", "--data"]).arg(&batch).args(args).output().unwrap();
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    let cases: [(&[&str], &str); 5] = [
+        (&[], "4 images of 32 × 32 × 3\nClasses: airplane 1, horse 3"),
+        (&["--size", "16", "--channels", "grey"], "4 images of 16 × 16\n"),
+        (&["--class", "horse", "--crop", "none"], "3 images of 32 × 32 × 3\nClasses: horse 3"),
+        (&["--class", "cow"], "No class of the set is called “cow”"),
+        (&["--size", "0"], "An image has no pixels"),
+    ];
+    for (args, expected) in cases {
+        let text = told(args);
+        assert!(text.contains(expected), "{args:?}: {text}");
     }
 }
