@@ -16,7 +16,7 @@ pub struct Training(Session);
 impl Training {
     /// An ensemble of the preset called `preset`, on the CPU or on the GPU.
     pub async fn start(preset: String, gpu: bool, members: usize) -> Result<Self, JsValue> {
-        let engine = if gpu { Engine::gpu().await? } else { Engine::Cpu };
+        let engine = if gpu { Engine::gpu().await? } else { Engine::cpu() };
         Ok(Self(cases::training(&engine, &preset, members).await?))
     }
 
@@ -28,7 +28,7 @@ impl Training {
     /// Does `count` steps, waits for them, and tells the mean loss of the first member.
     pub async fn steps(&mut self, count: u32) -> Result<Option<f32>, JsValue> {
         self.0.step(count)?;
-        Ok(self.0.report().await?.members.first().and_then(|member| member.loss))
+        Ok(self.0.progress().await?.members.first().and_then(|member| member.loss))
     }
 }
 

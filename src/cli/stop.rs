@@ -1,23 +1,17 @@
-//! Ctrl-C: the work under way ends with an error, and what it has done can be saved.
+//! Ctrl-C cancels the running work, whose state can then be saved.
 
 use std::sync::OnceLock;
 
 use hidden_gaussian::compute::Control;
 use hidden_gaussian::{Error, ErrorKind, Result};
-use pollster::block_on;
 
-/// Does `work` to its end, or until the reader presses Ctrl-C: then it is cancelled.
-pub(super) fn until_stopped<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    block_on(control()?.watch(work))
-}
-
-/// Whether `result` says that the reader stopped it.
+/// Whether `result` says that the user cancelled it.
 pub(super) fn was_stopped<T>(result: &Result<T>) -> bool {
     result.as_ref().is_err_and(|error| error.kind == ErrorKind::Cancelled)
 }
 
-/// What Ctrl-C cancels. A second time ends the program at once.
-fn control() -> Result<&'static Control> {
+/// What Ctrl-C cancels. Pressing it again ends the program at once.
+pub(super) fn control() -> Result<&'static Control> {
     static CONTROL: OnceLock<Result<Control, String>> = OnceLock::new();
     let set = || {
         let control = Control::default();
@@ -32,5 +26,5 @@ fn control() -> Result<&'static Control> {
         Ok(control)
     };
     let control = CONTROL.get_or_init(set).as_ref();
-    control.map_err(|error| Error::bad_input(format!("Ctrl-C can't be caught: {error}"), ""))
+    control.map_err(|error| Error::internal(format!("Ctrl-C could not be caught: {error}")))
 }

@@ -43,7 +43,7 @@ impl Failures {
         record: impl Fn(&mut Program, &[View]) -> Result<()>,
     ) {
         let ours = run(gpu, members, inputs, lens, &record).await;
-        let twin = run(&Engine::Cpu, members, inputs, lens, &record).await;
+        let twin = run(&Engine::cpu(), members, inputs, lens, &record).await;
         for (buffer, (a, b)) in ours.iter().zip(&twin).enumerate() {
             let is_word = |i: usize| is_word(buffer, i % lens[buffer]);
             self.compare_values(&format!("{case}: buffer {buffer}"), a, b, TOLERANCE, is_word);
@@ -317,7 +317,7 @@ pub async fn tiles_over_training_images_on_odd_shapes(gpu: &Engine) {
                             [v[0], v[1], v[2], v[3], v[4], v[5], v[6]];
                         for first in (0..n).step_by(width) {
                             let cols = width.min(n - first);
-                            let tile = softmax_tile::Tile { rows, cols, first };
+                            let tile = softmax_tile::ImageTile { rows, cols, first };
                             let (norms, s) = (norms.at(first), s.at(rows * first));
                             nearest_tile::record(p, tile, [norms, range, s, best, index])?;
                             softmax_tile::record(
@@ -348,7 +348,7 @@ pub async fn philox_is_bit_exact(gpu: &Engine) {
         .await;
         out[1].iter().map(|v| v.to_bits()).collect::<Vec<_>>()
     };
-    let (ours, twin) = (words(gpu).await, words(&Engine::Cpu).await);
+    let (ours, twin) = (words(gpu).await, words(&Engine::cpu()).await);
     assert_eq!(ours, twin);
     let expected: Vec<u32> = KNOWN_ANSWERS.iter().flat_map(|(_, _, words)| *words).collect();
     assert_eq!(ours[..expected.len()], expected);
