@@ -500,7 +500,6 @@ impl Work<'_> {
 
     /// Target channels `first .. first + N` of them.
     #[inline(always)]
-    #[expect(clippy::needless_range_loop, reason = "indices name lanes, as in the shader")]
     fn columns<const R: usize, const N: usize, const FMA: bool>(
         &mut self,
         begin: usize,
