@@ -446,8 +446,9 @@ struct Work<'a> {
     panel: &'a mut Memory,
 }
 
-/// Most images in a register tile: with two vectors of channels each, twelve sums.
-const TILE_ROWS: usize = 6;
+/// Most rows of a register tile, images or input channels: with two vectors of channels each, twelve sums.
+/// WebAssembly has registers for eight.
+pub(super) const TILE_ROWS: usize = if cfg!(target_arch = "wasm32") { 4 } else { 6 };
 
 impl Vectorized for Work<'_> {
     #[inline(always)]
@@ -458,8 +459,8 @@ impl Vectorized for Work<'_> {
             // Tiles of almost equal heights: a short last one would leave the multipliers idle.
             let [begin, end] = [tile * batch / tiles, (tile + 1) * batch / tiles];
             match end - begin {
-                6 => self.images::<6, LANES, PAIR, FMA>(begin),
-                5 => self.images::<5, LANES, PAIR, FMA>(begin),
+                6 if TILE_ROWS > 4 => self.images::<6, LANES, PAIR, FMA>(begin),
+                5 if TILE_ROWS > 4 => self.images::<5, LANES, PAIR, FMA>(begin),
                 4 => self.images::<4, LANES, PAIR, FMA>(begin),
                 3 => self.images::<3, LANES, PAIR, FMA>(begin),
                 2 => self.images::<2, LANES, PAIR, FMA>(begin),
@@ -499,7 +500,6 @@ impl Work<'_> {
 
     /// Target channels `first .. first + N` of them.
     #[inline(always)]
-    #[expect(clippy::needless_range_loop, reason = "indices name lanes, as in the shader")]
     fn columns<const R: usize, const N: usize, const FMA: bool>(
         &mut self,
         begin: usize,

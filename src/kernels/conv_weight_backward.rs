@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use super::conv::{self, Channels, Conv, TAPS};
+use super::conv::{self, Channels, Conv, TAPS, TILE_ROWS};
 use super::{Call, THREADS, VALUE, VIEWS, aligned, column_sums, cut_and_work, params, wgsl};
 use crate::compute::gemm::blocks;
 use crate::compute::memory::Memory;
@@ -211,9 +211,6 @@ impl Pairs {
     }
 }
 
-/// Most input channels in a register tile: with two vectors of output channels each, twelve sums.
-const TILE_ROWS: usize = 6;
-
 /// The first channel of a tile of `m` input channels. The heights of tiles are almost equal: a short
 /// last one would leave the multipliers idle.
 const fn row_of(tile: usize, m: usize) -> usize {
@@ -275,8 +272,8 @@ impl Work<'_> {
             let to = &mut x[top * input_pixels..][..(bottom - top) * input_pixels];
             let stride = self.p.input_stride as usize;
             match bottom - top {
-                6 => gather::<6>(from, stride, 6, to),
-                5 => gather::<5>(from, stride, 5, to),
+                6 if TILE_ROWS > 4 => gather::<6>(from, stride, 6, to),
+                5 if TILE_ROWS > 4 => gather::<5>(from, stride, 5, to),
                 4 => gather::<4>(from, stride, 4, to),
                 3 => gather::<3>(from, stride, 3, to),
                 2 => gather::<2>(from, stride, 2, to),
@@ -340,8 +337,8 @@ impl Work<'_> {
             }};
         }
         match bottom - top {
-            6 => rows!(6),
-            5 => rows!(5),
+            6 if TILE_ROWS > 4 => rows!(6),
+            5 if TILE_ROWS > 4 => rows!(5),
             4 => rows!(4),
             3 => rows!(3),
             2 => rows!(2),

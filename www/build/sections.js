@@ -3,7 +3,7 @@
  *
  * - `<!-- include sections/x.html -->` stands for that file, so that each part of the article is a file of its own;
  * - `<!-- each fitted -->…<!-- end -->` repeats its contents for every fitted denoiser of the library's table (`each denoiser`:
- *   for all of them), with `{id}`, `{symbol}`, `{label}`, `{short}` and `{about}` filled in;
+ *   for all of them), with `{id}`, `{symbol}` (`{tex}` inside a formula), `{label}`, `{short}` and `{about}` filled in;
  * - `$…$` is a formula in the text and `\[…\]` one on a line of its own, both in TeX. They become MathML here, so that readers
  *   download no library and no fonts.
  */
@@ -37,8 +37,8 @@ function repeat(name, block) {
   return rows
     .map(({ id, symbol, label, short, about }) => {
       /** @type {Record<string, string>} */
-      const values = { id, symbol: `$${symbol}$`, label, short, about };
-      return block.replace(/\{(id|symbol|label|short|about)\}/g, (_, field) => values[field]);
+      const values = { id, symbol: `$${symbol}$`, tex: symbol, label, short, about };
+      return block.replace(/\{(id|symbol|tex|label|short|about)\}/g, (_, field) => values[field]);
     })
     .join("");
 }

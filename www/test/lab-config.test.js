@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { describe, labOptions, presetValues } from "../src/runs/lab-config.js";
 import { defaults } from "../src/state/parameters.js";
+import TABLES from "../src/tables.json" with { type: "json" };
 
 test("untouched settings are the preset, on as many images as the run needs", () => {
   assert.deepEqual(labOptions(defaults()), {
@@ -59,7 +60,10 @@ test("the reader's own images are as they were read", () => {
 
 test("a run in words, before and after it is known in full", () => {
   const options = labOptions({ ...defaults(), "lab.steps": "500" });
-  assert.deepEqual(describe(options), { title: "Transition, quick, faces 12 × 12", details: "seed 1 · steps 500" });
+  assert.deepEqual(describe(options), {
+    title: `${TABLES.experiments[0].title}, quick, faces 12 × 12`,
+    details: "seed 1 · steps 500",
+  });
   const train = { architecture: { kind: "mlp", width: 192, depth: 2 }, steps: 500, batch: 32, rate: 0.004 };
   const config = { sizes: [16, 64], seeds: [1], train, evaluation: { samplerSteps: 10, samples: 100 } };
   assert.equal(describe(options, /** @type {any} */ ({ config })).details, "MLP 192 × 2 · 500 steps of 32 · rate 0.004 · seed 1");

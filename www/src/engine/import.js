@@ -63,10 +63,10 @@ export function importer({ Dataset, PictureSet, unzip }) {
      * @param {Omit<DataRecipe, "heldOut"> & {heldOut?: number}} recipe
      * @returns {Promise<D>}
      */
-    async makeDataset({ set, ...options }) {
+    async makeDataset({ set, count, ...options }) {
       if (!isPageSet(set)) throw bad(`This page has no images called “${set}”`, "Choose one of its own sets.");
       const { file } = DATA_SETS[set];
-      if (!file) return Dataset.faces(options);
+      if (!file) return Dataset.faces({ count, ...options });
       const response = await fetchFile(new URL(file, base), `The file ${file}`);
       return Dataset.import(file, new Uint8Array(await response.arrayBuffer()), options);
     },

@@ -98,7 +98,8 @@ async function each(ask) {
  * @param {OwnImages} [own]
  */
 function images(recipe, own) {
-  const made = (data ??= own ? importFiles(own.files, { ...recipe, ...own }) : makeDataset(recipe));
+  const { size, seed, heldOut } = recipe;
+  const made = (data ??= own ? importFiles(own.files, { size, seed, heldOut, colour: own.colour }) : makeDataset(recipe));
   // A failure is not kept: the connection may come back.
   made.catch(() => (data = undefined));
   return made;
