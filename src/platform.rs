@@ -13,6 +13,9 @@ pub use page::{resumed, sleep, yield_now};
 /// Whether work shares its thread with an event loop, and cannot hear from other threads.
 pub const SINGLE_THREADED: bool = cfg!(target_arch = "wasm32");
 
+/// Whether the vectors are those of WebAssembly: 16 registers of 128 bits at most.
+pub const WASM_VECTORS: bool = cfg!(target_arch = "wasm32");
+
 /// Bytes that buffers may take in memory. In wasm the bound is the address space; natively it keeps a
 /// typing error from swapping.
 pub const MAX_MEMORY: u64 = if cfg!(target_arch = "wasm32") { 2 << 30 } else { 8 << 30 };

@@ -22,6 +22,7 @@ use crate::compute::memory::Memory;
 use crate::compute::simd::{self, Vectorized, load, mul_add, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
+use crate::platform::WASM_VECTORS;
 
 /// Taps of a kernel.
 pub const TAPS: usize = 9;
@@ -448,7 +449,7 @@ struct Work<'a> {
 
 /// Most rows of a register tile, images or input channels: with two vectors of channels each, twelve sums.
 /// WebAssembly has registers for eight.
-pub(super) const TILE_ROWS: usize = if cfg!(target_arch = "wasm32") { 4 } else { 6 };
+pub(super) const TILE_ROWS: usize = if WASM_VECTORS { 4 } else { 6 };
 
 impl Vectorized for Work<'_> {
     #[inline(always)]
