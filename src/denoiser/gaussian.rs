@@ -1,38 +1,50 @@
 //! D_G, the optimal denoiser of a Gaussian with the training set's mean and covariance (eq. 7).
 
+use std::mem::take;
+use std::ops::Range;
 use std::sync::Arc;
 
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
+use super::eigen::{Eigen, add_square, product, view};
 use super::{Denoiser, Placed, TrainingSets, descending};
-use crate::compute::{Buffer, Program, View};
+use crate::compute::breath::breathe;
+use crate::compute::{Buffer, Control, Program, View};
 use crate::error::{Error, Result};
 use crate::kernels::matmul::{Layout, Matmul};
 use crate::kernels::{Sigma, shrink};
 
-/// Largest image, in numbers, whose covariance is decomposed: 32 × 32 grey. The time grows with its
-/// third power.
-pub const MAX_DIM: usize = 1024;
+/// Largest image, in numbers, that a Gaussian is fitted to: 64 × 64 in colour.
+pub const MAX_DIM: usize = 12_288;
+
+/// Largest matrix that is decomposed: the covariance, or the Gram matrix of fewer images. Natively all
+/// that [`MAX_DIM`] allows (a matrix then takes 1.2 GB, and there are four); in a page, what its
+/// address space has room for.
+const MAX_ORDER: usize = if cfg!(target_arch = "wasm32") { 4096 } else { MAX_DIM };
+
+/// Images of at most so many numbers (16 × 16 grey) are decomposed at once, by nalgebra. It takes a
+/// tenth of a second at most, and the recorded runs rest on its bits.
+const SMALL: usize = 256;
+
+/// Images, or numbers of each image, whose products are added up in a step.
+const BLOCK: usize = 512;
 
 /// Mean and principal axes of one training set, in f64.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct GaussianFit {
     /// The mean image `μ`.
     pub mean: DVector<f64>,
     /// Variances along the axes, largest first; all positive.
     pub eigenvalues: DVector<f64>,
-    /// The axes `U`, as columns.
+    /// The axes `U`, as columns. Those of images of more than 256 numbers are rounded to f32, which is
+    /// how the engines use them: half the room when they are saved.
     pub eigenvectors: DMatrix<f64>,
 }
 
 impl GaussianFit {
     /// Whether images of `dim` numbers are small enough.
     pub fn check(dim: usize) -> Result<()> {
-        if dim <= MAX_DIM {
-            return Ok(());
-        }
-        let hint = "Choose a smaller image size, or grey instead of colour";
-        Err(Error::limit("Numbers in an image", dim as u64, MAX_DIM as u64, hint))
+        check("Numbers in an image", dim, MAX_DIM)
     }
 
     /// Mean and covariance over the `N` rows of `images` (divided by `N`), and its eigenvectors.
@@ -40,44 +52,51 @@ impl GaussianFit {
     /// With fewer images than dimensions the `N × N` Gram matrix has the same spectrum and is the
     /// smaller problem.
     pub fn new(images: &[f32], dim: usize) -> Result<Self> {
-        Self::check(dim)?;
-        let n = images.len() / dim.max(1);
-        if n == 0 {
-            return Err(Error::bad_input("A Gaussian needs at least one image", ""));
+        let mut fitting = Fitting::new(images, dim)?;
+        loop {
+            if let Some(fit) = fitting.step()? {
+                return Ok(fit);
+            }
+            if let Some(control) = Control::current() {
+                control.check()?;
+            }
         }
-        let mut centred =
-            DMatrix::from_iterator(dim, n, images[..n * dim].iter().map(|&v| f64::from(v)));
-        let mean = centred.column_mean();
-        for mut column in centred.column_iter_mut() {
-            column -= &mean;
+    }
+
+    /// The same for a thread that others wait for: between steps they have a turn, `progress` hears
+    /// which share of the work is done, and the work can be cancelled.
+    pub async fn fit(
+        images: &[f32],
+        dim: usize,
+        mut progress: impl FnMut(f64),
+    ) -> Result<Self> {
+        let mut fitting = Fitting::new(images, dim)?;
+        loop {
+            if let Some(fit) = fitting.step()? {
+                return Ok(fit);
+            }
+            progress(fitting.progress());
+            breathe().await?;
         }
-        let scale = 1.0 / n as f64;
-        let by_gram = n < dim;
-        let symmetric =
-            if by_gram { centred.tr_mul(&centred) } else { &centred * centred.transpose() } * scale;
-        let eigen = SymmetricEigen::try_new(symmetric, 1e-13, 10_000).ok_or_else(|| {
-            Error::bad_input(
-                "The covariance's eigenvectors did not converge",
-                "Do the images hold extreme values?",
-            )
-        })?;
-        let mut order = descending(eigen.eigenvalues.as_slice());
+    }
+
+    /// From eigenvalues in any order and their eigenvectors, the columns of `axes`.
+    fn sorted(
+        mean: DVector<f64>,
+        values: &[f64],
+        axes: impl FnOnce(&[usize]) -> DMatrix<f64>,
+    ) -> Self {
+        let mut order = descending(values);
         // Below this a direction is rounding error; the data does not vary along it.
-        let floor = 1e-12 * order.first().map_or(0.0, |&i| eigen.eigenvalues[i]);
-        order.retain(|&i| eigen.eigenvalues[i] > floor.max(1e-14));
-        let eigenvalues =
-            DVector::from_iterator(order.len(), order.iter().map(|&i| eigen.eigenvalues[i]));
-        let columns: Vec<_> =
-            order.iter().map(|&i| eigen.eigenvectors.column(i).into_owned()).collect();
-        let mut eigenvectors = match columns.as_slice() {
-            [] => DMatrix::zeros(dim, 0),
-            columns if by_gram => &centred * DMatrix::from_columns(columns),
-            columns => DMatrix::from_columns(columns),
-        };
+        let floor = 1e-12 * order.first().map_or(0.0, |&i| values[i]);
+        order.retain(|&i| values[i] > floor.max(1e-14));
+        let eigenvalues = DVector::from_iterator(order.len(), order.iter().map(|&i| values[i]));
+        let mut eigenvectors =
+            if order.is_empty() { DMatrix::zeros(mean.len(), 0) } else { axes(&order) };
         for mut column in eigenvectors.column_iter_mut() {
             column.normalize_mut();
         }
-        Ok(Self { mean, eigenvalues, eigenvectors })
+        Self { mean, eigenvalues, eigenvectors }
     }
 
     /// `D_G(x; σ)` (eq. 7) in f64: the reference for both engines.
@@ -102,6 +121,172 @@ impl GaussianFit {
         z.zip_apply(&self.eigenvalues, |z, lambda| *z *= gain(lambda));
         &self.mean + &self.eigenvectors * z + (centred - inside) * rest
     }
+}
+
+/// Refuses more than `limit` of `what`.
+fn check(what: &str, need: usize, limit: usize) -> Result<()> {
+    if need <= limit {
+        return Ok(());
+    }
+    let hint = "Choose a smaller image size, grey instead of colour, or fewer images";
+    Err(Error::limit(what, need as u64, limit as u64, hint))
+}
+
+/// A [`GaussianFit`] under way, in steps of a fraction of a second (in a page, 3072 numbers per image:
+/// but for the reduction of the matrix, some seconds that nothing interrupts).
+#[derive(Debug)]
+pub struct Fitting<'a> {
+    images: &'a [f32],
+    dim: usize,
+    mean: DVector<f64>,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// All at once.
+    Small,
+    /// The covariance of the images before `next`.
+    Covariance { sum: DMatrix<f64>, next: usize },
+    /// The Gram matrix of the numbers before `next` of each image, which is a column of `centred`.
+    Gram { sum: DMatrix<f64>, centred: DMatrix<f64>, next: usize },
+    /// The matrix is known, and `centred` if it is a Gram matrix.
+    Eigen { eigen: Box<Eigen>, centred: Option<DMatrix<f64>> },
+}
+
+impl<'a> Fitting<'a> {
+    /// Begins with the rows of `images`, `dim` numbers each.
+    pub fn new(images: &'a [f32], dim: usize) -> Result<Self> {
+        GaussianFit::check(dim)?;
+        let n = images.len() / dim.max(1);
+        if n == 0 {
+            return Err(Error::bad_input("A Gaussian needs at least one image", ""));
+        }
+        check("Order of the covariance", n.min(dim), MAX_ORDER)?;
+        let images = &images[..n * dim];
+        let mut fitting = Self { images, dim, mean: DVector::zeros(0), stage: Stage::Small };
+        if dim > SMALL {
+            fitting.mean = mean(images, dim);
+            fitting.stage = if n < dim {
+                let centred = fitting.centred(0..n);
+                Stage::Gram { sum: DMatrix::zeros(n, n), centred, next: 0 }
+            } else {
+                Stage::Covariance { sum: DMatrix::zeros(dim, dim), next: 0 }
+            };
+        }
+        Ok(fitting)
+    }
+
+    /// Some of the images less their mean, as columns.
+    fn centred(&self, rows: Range<usize>) -> DMatrix<f64> {
+        let images = &self.images[rows.start * self.dim..rows.end * self.dim];
+        let values = images.iter().zip(self.mean.iter().cycle());
+        DMatrix::from_iterator(self.dim, rows.len(), values.map(|(&v, mean)| f64::from(v) - mean))
+    }
+
+    /// Share of the work that is done.
+    #[must_use]
+    pub fn progress(&self) -> f64 {
+        let (n, dim) = ((self.images.len() / self.dim) as f64, self.dim as f64);
+        // In multiply-adds of one triangle; axes that come by way of the Gram matrix are not counted.
+        let order = n.min(dim);
+        let products = 0.5 * n * dim * order;
+        let eigen = Eigen::WORK * order.powi(3);
+        let done = match &self.stage {
+            Stage::Small => 0.0,
+            Stage::Covariance { next, .. } => products * *next as f64 / n,
+            Stage::Gram { next, .. } => products * *next as f64 / dim,
+            Stage::Eigen { eigen, .. } => products + eigen.done() * order.powi(3),
+        };
+        done / (products + eigen)
+    }
+
+    /// Does a step; the fit, if it was the last.
+    pub fn step(&mut self) -> Result<Option<GaussianFit>> {
+        let (n, dim) = (self.images.len() / self.dim, self.dim);
+        match &mut self.stage {
+            Stage::Small => return small(self.images, dim).map(Some),
+            Stage::Covariance { next, .. } => {
+                let rows = *next..n.min(*next + BLOCK);
+                let block = self.centred(rows.clone());
+                if let Stage::Covariance { sum, next } = &mut self.stage {
+                    add_square(sum, view(&block));
+                    *next = rows.end;
+                    if rows.end == n {
+                        self.stage = Self::decompose(take(sum), n, None);
+                    }
+                }
+            }
+            Stage::Gram { sum, centred, next } => {
+                let rows = BLOCK.min(dim - *next);
+                add_square(sum, view(centred).subrows(*next, rows).transpose());
+                *next += rows;
+                if *next == dim {
+                    self.stage = Self::decompose(take(sum), n, Some(take(centred)));
+                }
+            }
+            Stage::Eigen { eigen, centred } => {
+                // A single image does not vary.
+                if eigen.order() < 2 || eigen.step()? {
+                    let fit = large(take(&mut self.mean), eigen, centred.as_ref());
+                    return Ok(Some(fit));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn decompose(mut sum: DMatrix<f64>, n: usize, centred: Option<DMatrix<f64>>) -> Stage {
+        sum *= 1.0 / n as f64;
+        Stage::Eigen { eigen: Box::new(Eigen::new(sum)), centred }
+    }
+}
+
+/// The mean of the rows of `images`.
+fn mean(images: &[f32], dim: usize) -> DVector<f64> {
+    let mut mean = DVector::zeros(dim);
+    for image in images.chunks_exact(dim) {
+        mean.iter_mut().zip(image).for_each(|(mean, &v)| *mean += f64::from(v));
+    }
+    mean * (dim as f64 / images.len() as f64)
+}
+
+/// The fit of images of at most [`SMALL`] numbers.
+fn small(images: &[f32], dim: usize) -> Result<GaussianFit> {
+    let n = images.len() / dim;
+    let mut centred = DMatrix::from_iterator(dim, n, images.iter().map(|&v| f64::from(v)));
+    let mean = centred.column_mean();
+    for mut column in centred.column_iter_mut() {
+        column -= &mean;
+    }
+    let scale = 1.0 / n as f64;
+    let by_gram = n < dim;
+    let symmetric =
+        if by_gram { centred.tr_mul(&centred) } else { &centred * centred.transpose() } * scale;
+    let eigen = SymmetricEigen::try_new(symmetric, 1e-13, 10_000).ok_or_else(|| {
+        Error::bad_input(
+            "The covariance's eigenvectors did not converge",
+            "Do the images hold extreme values?",
+        )
+    })?;
+    Ok(GaussianFit::sorted(mean, eigen.eigenvalues.as_slice(), |order| {
+        let columns: Vec<_> = order.iter().map(|&i| eigen.eigenvectors.column(i)).collect();
+        let columns = DMatrix::from_columns(&columns);
+        if by_gram { &centred * columns } else { columns }
+    }))
+}
+
+/// The fit of larger ones, from the eigenvectors of the covariance or of the Gram matrix of `centred`.
+fn large(mean: DVector<f64>, eigen: &Eigen, centred: Option<&DMatrix<f64>>) -> GaussianFit {
+    let mut fit = GaussianFit::sorted(mean, &eigen.values, |order| {
+        let columns = eigen.vectors.select_columns(order);
+        match centred {
+            Some(centred) => product(view(centred), view(&columns)),
+            None => columns,
+        }
+    });
+    fit.eigenvectors.apply(|v| *v = f64::from(*v as f32));
+    fit
 }
 
 /// The Gaussian denoiser of each training set (eq. 7),

@@ -8,13 +8,14 @@
 //! | [`Gaussian`] | D_G | optimal for a Gaussian of the same mean and covariance (eq. 7) |
 //! | [`Trained`] | D_θ | a network that learnt from the training images |
 
+mod eigen;
 mod empirical;
 mod gaussian;
 mod linear;
 mod trained;
 
 pub use empirical::{Empirical, EmpiricalIn, Neighbours};
-pub use gaussian::{Gaussian, GaussianFit, GaussianIn, MAX_DIM};
+pub use gaussian::{Fitting, Gaussian, GaussianFit, GaussianIn, MAX_DIM};
 pub use linear::{
     DISTILLATION_ROWS, Distill, Distillation, DistilledOn, Linear, LinearFit, Solver,
 };
