@@ -203,7 +203,8 @@ mod tests {
             let mut eigen = Eigen::new(matrix.clone());
             while !eigen.step().unwrap() {}
             matrix.fill_upper_triangle_with_lower_triangle();
-            let scaled = DMatrix::from_fn(order, order, |i, j| eigen.vectors[(i, j)] * eigen.values[j]);
+            let scaled =
+                DMatrix::from_fn(order, order, |i, j| eigen.vectors[(i, j)] * eigen.values[j]);
             let top = eigen.values[order - 1];
             let residual = (&matrix * &eigen.vectors - scaled).amax() / top;
             let identity = DMatrix::identity(order, order);

@@ -11,7 +11,6 @@ pub mod column_sums;
 pub mod conv;
 pub mod conv_weight_backward;
 pub mod denoising_loss;
-pub mod divide_rows;
 pub mod group_film_silu;
 pub mod group_film_silu_backward;
 pub mod group_moments;
@@ -29,6 +28,8 @@ pub mod pace;
 pub mod philox_words;
 pub mod precondition_input;
 pub mod precondition_output;
+pub mod rank_candidates;
+pub mod refine_mean;
 pub mod row_compare;
 pub mod shrink;
 pub mod silu;
@@ -36,6 +37,7 @@ pub mod silu_backward;
 pub mod softmax_tile;
 pub mod space_to_depth;
 pub mod square_sums;
+pub mod transpose_divide;
 
 use std::mem::take;
 use std::ops::Range;
@@ -52,7 +54,6 @@ pub static ALL: &[&Kernel] = &[
     &conv::KERNEL,
     &conv_weight_backward::KERNEL,
     &denoising_loss::KERNEL,
-    &divide_rows::KERNEL,
     &group_film_silu::KERNEL,
     &group_film_silu_backward::KERNEL,
     &group_moments::KERNEL,
@@ -70,6 +71,8 @@ pub static ALL: &[&Kernel] = &[
     &philox_words::KERNEL,
     &precondition_input::KERNEL,
     &precondition_output::KERNEL,
+    &rank_candidates::KERNEL,
+    &refine_mean::KERNEL,
     &row_compare::KERNEL,
     &shrink::KERNEL,
     &silu::KERNEL,
@@ -77,6 +80,7 @@ pub static ALL: &[&Kernel] = &[
     &softmax_tile::KERNEL,
     &space_to_depth::KERNEL,
     &square_sums::KERNEL,
+    &transpose_divide::KERNEL,
 ];
 
 /// Threads of a one-dimensional workgroup.
