@@ -24,7 +24,7 @@ const MAX_ORDER: usize = if cfg!(target_arch = "wasm32") { 4096 } else { MAX_DIM
 
 /// Images of at most so many numbers (16 × 16 grey) are decomposed at once, by nalgebra. It takes a
 /// tenth of a second at most, and the recorded runs rest on its bits.
-const SMALL: usize = 256;
+pub(super) const SMALL: usize = 256;
 
 /// Images, or numbers of each image, whose products are added up in a step.
 const BLOCK: usize = 512;

@@ -341,6 +341,68 @@ pub async fn tiles_over_training_images_on_odd_shapes(gpu: &Engine) {
     }
 }
 
+/// Candidates of two members: several near, one near, fewer images than candidates, at noise levels where
+/// products are too coarse for weights and where they are not.
+pub async fn candidates_on_odd_shapes(gpu: &Engine) {
+    let mut failures = Failures::default();
+    for (rows, dim, images) in [(1, 1, 1), (3, 65, 5), (5, 63, 9), (2, 300, 40)] {
+        for sigma in [0.002_f32, 0.02, 3.0] {
+            let center = random(1, dim);
+            let near = |seed: u32, count: usize| -> Vec<f32> {
+                let noise = random(seed, count * dim);
+                noise.iter().enumerate().map(|(i, v)| center[i % dim] + sigma * v).collect()
+            };
+            let pool = near(2, images);
+            let norm = |y: &[f32]| y.iter().map(|v| v * v).sum::<f32>();
+            let norms: Vec<f32> = pool.chunks_exact(dim).map(norm).collect();
+            let x = near(3, 2 * rows);
+            let products = x.chunks_exact(rows * dim).flat_map(|x| {
+                let dot = |y: &[f32], x: &[f32]| y.iter().zip(x).map(|(y, x)| y * x).sum::<f32>();
+                let of_image = move |y| x.chunks_exact(dim).map(move |x| dot(y, x));
+                pool.chunks_exact(dim).flat_map(of_image).collect::<Vec<_>>()
+            });
+            let end = images as u32;
+            let range = bits(&[0, end, end / 2, end]);
+            let listed = nearest_tile::CANDIDATES * rows;
+            let lens = [
+                rows * dim,
+                images * dim,
+                images,
+                1,
+                2,
+                rows * images,
+                rows * dim,
+                listed,
+                listed,
+                listed,
+            ];
+            let inputs = [
+                x.clone(),
+                [pool.clone(), pool.clone()].concat(),
+                [norms.clone(), norms.clone()].concat(),
+                vec![sigma; 2],
+                range,
+                products.collect(),
+                random(4, 2 * rows * dim),
+            ];
+            let case = format!("candidates {rows}×{dim} of {images}, σ={sigma}");
+            let is_word = |buffer, _| [4, 8].contains(&buffer);
+            failures
+                .compare_words(case, gpu, 2, &inputs, &lens, is_word, |p, v| {
+                    let [x, pool, norms, sigma, range] = [v[0], v[1], v[2], v[3], v[4]];
+                    let [s, out, best, index, distances] = [v[5], v[6], v[7], v[8], v[9]];
+                    let tile = softmax_tile::Tile { rows, cols: images, first: 0 };
+                    nearest_tile::record(p, tile, [norms, range, s, best, index])?;
+                    let shape = [rows, dim, images];
+                    rank_candidates::record(p, [x, pool, best, index, distances], shape)?;
+                    let views = [pool, norms, best, index, distances, out];
+                    refine_mean::record(p, Sigma::shared(sigma), views, shape)
+                })
+                .await;
+        }
+    }
+}
+
 pub async fn philox_is_bit_exact(gpu: &Engine) {
     let mut input: Vec<u32> =
         KNOWN_ANSWERS.iter().flat_map(|(c, k, _)| c.iter().chain(k).copied()).collect();
