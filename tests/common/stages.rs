@@ -341,49 +341,30 @@ pub async fn tiles_over_training_images_on_odd_shapes(gpu: &Engine) {
     }
 }
 
-/// Candidates of two members: several near, one near, fewer images than candidates, at noise levels where
-/// products are too coarse for weights and where they are not.
+/// Candidates of two members, as products tell them and as distances do; several near, or fewer images
+/// than candidates, at noise levels where products are too coarse for weights and where they are not.
 pub async fn candidates_on_odd_shapes(gpu: &Engine) {
     let mut failures = Failures::default();
     for (rows, dim, images) in [(1, 1, 1), (3, 65, 5), (5, 63, 9), (2, 300, 40)] {
-        for sigma in [0.002_f32, 0.02, 3.0] {
-            let center = random(1, dim);
-            let near = |seed: u32, count: usize| -> Vec<f32> {
-                let noise = random(seed, count * dim);
-                noise.iter().enumerate().map(|(i, v)| center[i % dim] + sigma * v).collect()
+        for sigma in [0.002_f32, 0.005, 3.0] {
+            let norms: Vec<f32> = random(2, images).iter().map(|v| 1.0 + v.abs()).collect();
+            // Apart from each other by what rounding does not bridge, and some of them within reach.
+            let product = |at: usize| {
+                let (image, row) = (at / rows % images, at % rows);
+                0.5 * norms[image] - 12.0 * sigma * sigma * ((7 * image + row) % images) as f32
             };
-            let pool = near(2, images);
-            let norm = |y: &[f32]| y.iter().map(|v| v * v).sum::<f32>();
-            let norms: Vec<f32> = pool.chunks_exact(dim).map(norm).collect();
-            let x = near(3, 2 * rows);
-            let products = x.chunks_exact(rows * dim).flat_map(|x| {
-                let dot = |y: &[f32], x: &[f32]| y.iter().zip(x).map(|(y, x)| y * x).sum::<f32>();
-                let of_image = move |y| x.chunks_exact(dim).map(move |x| dot(y, x));
-                pool.chunks_exact(dim).flat_map(of_image).collect::<Vec<_>>()
-            });
             let end = images as u32;
-            let range = bits(&[0, end, end / 2, end]);
             let listed = nearest_tile::CANDIDATES * rows;
-            let lens = [
-                rows * dim,
-                images * dim,
-                images,
-                1,
-                2,
-                rows * images,
-                rows * dim,
-                listed,
-                listed,
-                listed,
-            ];
+            let [batch, tile] = [rows * dim, rows * images];
+            let lens = [batch, images * dim, images, 1, 2, tile, batch, listed, listed, listed];
             let inputs = [
-                x.clone(),
-                [pool.clone(), pool.clone()].concat(),
+                random(3, 2 * batch),
+                random(1, 2 * images * dim),
                 [norms.clone(), norms.clone()].concat(),
                 vec![sigma; 2],
-                range,
-                products.collect(),
-                random(4, 2 * rows * dim),
+                bits(&[0, end, end / 2, end]),
+                (0..2 * tile).map(product).collect(),
+                random(4, 2 * batch),
             ];
             let case = format!("candidates {rows}×{dim} of {images}, σ={sigma}");
             let is_word = |buffer, _| [4, 8].contains(&buffer);
