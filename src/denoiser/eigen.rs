@@ -1,10 +1,10 @@
 //! The eigendecomposition of a large symmetric matrix in f64, in steps between which others have a turn.
 //!
 //! Householder reflections reduce the matrix to a tridiagonal one, divide and conquer solves that, and
-//! the reflections turn its eigenvectors back: `faer` does all three. Measured at order 3072 on
-//! covariances with the spectrum of natural images: natively on two threads 1.4–2.6 s, where NumPy
-//! (LAPACK) takes 1.8–3.6 s in the same minutes; in WebAssembly on one thread 17 s. The whole
-//! decomposition is thus affordable everywhere, and nothing is truncated.
+//! the reflections turn its eigenvectors back: `faer` does all three. Measured at order 3072 on a
+//! covariance whose spectrum falls as that of photographs does: natively 1.4 s on two threads, where
+//! LAPACK by way of NumPy takes 1.8 s, and on one thread as long as LAPACK; in WebAssembly 17 s on its
+//! one thread. So the whole decomposition is affordable everywhere, and nothing is truncated.
 
 use faer::diag::DiagRef;
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};

@@ -17,7 +17,7 @@ params! {
 }
 
 /// How far `½‖y‖² - x·y` may be off, in units of the larger of its terms: 2⁻²¹, eight times the rounding
-/// of one operation. Measured at 3072 numbers: 2⁻²².
+/// of one operation.
 pub const COARSENESS: f32 = 4.768_371_6e-7;
 
 /// Errors of logits that do not matter.
