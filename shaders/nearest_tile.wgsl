@@ -1,6 +1,8 @@
-// One tile of a search for the two nearest training images; one thread to a row.
+// One tile of a search for the nearest training images; one thread per image that seeks, a column.
 
 struct Params { rows: u32, cols: u32, first: u32, reset: u32 }
+
+const CANDIDATES = 8u;
 
 @group(0) @binding(1) var<uniform> p: Params;
 @group(0) @binding(2) var<storage, read> norms: array<f32>;
@@ -15,32 +17,41 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         return;
     }
     let r = base(1u, id.z);
-    let at = base(3u, id.z) + 2u * id.x;
-    let at_index = base(4u, id.z) + 2u * id.x;
-    let row = base(2u, id.z) + id.x * p.cols;
+    let at = base(3u, id.z) + CANDIDATES * id.x;
+    let at_index = base(4u, id.z) + CANDIDATES * id.x;
+    let column = base(2u, id.z) + id.x;
     let norm = base(0u, id.z);
-    var value = vec2f(3.0e38);
-    var image = vec2u(range[r]);
-    if p.reset == 0u {
-        value = vec2f(best[at], best[at + 1u]);
-        image = vec2u(index[at_index], index[at_index + 1u]);
+    var values: array<f32, 8>;
+    var images: array<u32, 8>;
+    for (var k = 0u; k < CANDIDATES; k++) {
+        values[k] = 3.0e38;
+        images[k] = range[r];
+        if p.reset == 0u {
+            values[k] = best[at + k];
+            images[k] = index[at_index + k];
+        }
     }
-    for (var j = 0u; j < p.cols; j++) {
-        let i = p.first + j;
-        let v = 0.5 * norms[norm + j] - s[row + j];
-        if v >= value.y || i < range[r] || i >= range[r + 1u] {
+    let begin = min(max(range[r], p.first) - p.first, p.cols);
+    let end = min(max(range[r + 1u], p.first) - p.first, p.cols);
+    for (var j = begin; j < end; j++) {
+        var value = 0.5 * norms[norm + j] - s[column + j * p.rows];
+        if !(value < values[CANDIDATES - 1u]) {
             continue;
         }
-        if v < value.x {
-            value = vec2f(v, value.x);
-            image = vec2u(i, image.x);
-        } else {
-            value.y = v;
-            image.y = i;
+        var image = p.first + j;
+        for (var k = 0u; k < CANDIDATES; k++) {
+            if value < values[k] {
+                let v = values[k];
+                let i = images[k];
+                values[k] = value;
+                images[k] = image;
+                value = v;
+                image = i;
+            }
         }
     }
-    best[at] = value.x;
-    best[at + 1u] = value.y;
-    index[at_index] = image.x;
-    index[at_index + 1u] = image.y;
+    for (var k = 0u; k < CANDIDATES; k++) {
+        best[at + k] = values[k];
+        index[at_index + k] = images[k];
+    }
 }

@@ -1,5 +1,6 @@
-// One tile of a streaming softmax over training images; one thread to a row.
-// State: largest logit, sum of weights, rescaling of what came before, sum of weight * (logit - largest).
+// One tile of a streaming softmax over training images; one thread per noisy image, which is a column.
+// State: largest logits, sums of weights, rescalings of what came before, sums of
+// weight * (logit - largest); p.rows of each.
 
 struct Params { rows: u32, cols: u32, first: u32, sigma_stride: u32, reset: u32 }
 
@@ -24,16 +25,16 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let end = max(min(max(range[r + 1u], p.first) - p.first, p.cols), begin);
     let width = sigma[base(1u, id.z) + id.x * p.sigma_stride];
     let tightness = 1.0 / (width * width);
-    let row = base(3u, id.z) + id.x * p.cols;
+    let column = base(3u, id.z) + id.x;
     let norm = base(0u, id.z);
-    let at = base(4u, id.z) + 4u * id.x;
+    let at = base(4u, id.z) + id.x;
     var before = vec4f(LOWEST, 0.0, 1.0, 0.0);
     if p.reset == 0u {
-        before = vec4f(state[at], state[at + 1u], 1.0, state[at + 3u]);
+        before = vec4f(state[at], state[at + p.rows], 1.0, state[at + 3u * p.rows]);
     }
     var top = before.x;
     for (var j = begin; j < end; j++) {
-        top = max(top, (s[row + j] - 0.5 * norms[norm + j]) * tightness);
+        top = max(top, (s[column + j * p.rows] - 0.5 * norms[norm + j]) * tightness);
     }
     let shift = before.x - top;
     let scale = select(0.0, exp(max(shift, FAINTEST)), before.y > 0.0 && shift >= FAINTEST);
@@ -42,20 +43,20 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var j = 0u; j < p.cols; j++) {
         var weight = 0.0;
         if j >= begin && j < end {
-            let logit = (s[row + j] - 0.5 * norms[norm + j]) * tightness - top;
+            let logit = (s[column + j * p.rows] - 0.5 * norms[norm + j]) * tightness - top;
             if logit >= FAINTEST {
                 weight = exp(logit);
                 moment += weight * logit;
             }
             sum += weight;
         }
-        s[row + j] = weight;
+        s[column + j * p.rows] = weight;
     }
     if before.y > 0.0 {
         moment += scale * (before.w + before.y * max(shift, -1e30));
     }
     state[at] = top;
-    state[at + 1u] = scale * before.y + sum;
-    state[at + 2u] = scale;
-    state[at + 3u] = moment;
+    state[at + p.rows] = scale * before.y + sum;
+    state[at + 2u * p.rows] = scale;
+    state[at + 3u * p.rows] = moment;
 }

@@ -12,6 +12,7 @@ use crate::compute::{Buffer, Engine, Loaded, Program, Routine, View};
 use crate::data::TrainingSets;
 use crate::denoiser::{Empirical, Neighbours, Placed, PlacedEmpirical};
 use crate::error::{Error, Result};
+use crate::kernels::nearest_tile::CANDIDATES;
 use crate::kernels::{Sigma, axpby, noise, row_compare};
 use crate::rng::{Philox, Stream};
 
@@ -162,8 +163,8 @@ impl Nearest {
         let [first, second] = [self.neighbours.first, self.neighbours.second];
         let first: Vec<_> = RowComparison::rows(&loaded.read::<f32>(first).await?).collect();
         let mut second: Vec<_> = RowComparison::rows(&loaded.read::<f32>(second).await?).collect();
-        for (second, pair) in second.iter_mut().zip(index.as_chunks::<2>().0) {
-            if pair[0] == pair[1] {
+        for (second, nearest) in second.iter_mut().zip(index.as_chunks::<CANDIDATES>().0) {
+            if nearest[0] == nearest[1] {
                 // There is one training image only, and no other is nearer than infinitely far.
                 second.distance = f64::INFINITY;
             }
@@ -173,7 +174,13 @@ impl Nearest {
             let range = m * rows..(m + 1) * rows;
             let (first, second) = (&first[range.clone()], &second[range]);
             NearestImages {
-                index: index[2 * m * rows..2 * (m + 1) * rows].iter().step_by(2).copied().collect(),
+                index: index
+                    .iter()
+                    .step_by(CANDIDATES)
+                    .skip(m * rows)
+                    .take(rows)
+                    .copied()
+                    .collect(),
                 d1: first.iter().map(|c| c.distance as f32).collect(),
                 d2: second.iter().map(|c| c.distance as f32).collect(),
                 closeness: Closeness::of(first, second),

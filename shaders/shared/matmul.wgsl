@@ -8,7 +8,7 @@ struct Params { m: u32, n: u32, k: u32, has_bias: u32, keep: u32, silu: u32, sto
 @group(0) @binding(2) var<storage, read> a: array<Value>;
 @group(0) @binding(3) var<storage, read> b: array<Value>;
 @group(0) @binding(4) var<storage, read> bias: array<Value>;
-@group(0) @binding(5) var<storage, read> rescale: array<f32>;
+@group(0) @binding(5) var<storage, read> rescale: array<Value>;
 @group(0) @binding(6) var<storage, read_write> c: array<Value>;
 
 // Where element (row, k) of A lies.
@@ -30,7 +30,7 @@ fn finish(row: u32, col: u32, member: u32, sum: Value) {
     value += c[at];
 #end
 #if KEEP == 2
-    value += c[at] * rescale[base(3u, member) + 4u * row + 2u];
+    value += c[at] * rescale[(base(3u, member) + col) / WIDE];
 #end
 #if BIAS == 1
     value += bias[(base(2u, member) + col) / WIDE];

@@ -28,6 +28,10 @@ const BLOCK: usize = 240;
 /// stay in the cache.
 const COLUMNS: usize = 64;
 
+/// Panels that are filled side by side. They lie a power of two apart, so more of them would drive each
+/// other out of the cache.
+const TOGETHER: usize = 4;
+
 /// Rows of zeros for panels that reach over the rim.
 static ZEROS: [f32; DEPTH] = [0.0; DEPTH];
 
@@ -77,7 +81,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// Along memory, and so through all panels for each depth.
+    /// Along memory, and so through several panels for each depth.
     #[inline(always)]
     fn pack_flat<const R: usize>(
         self,
@@ -85,12 +89,15 @@ impl<'a> Operand<'a> {
         depth: Range<usize>,
         panels: &mut [[f32; R]],
     ) {
-        for (p, from) in
-            self.data.chunks(self.stride).skip(depth.start).take(depth.len()).enumerate()
-        {
-            let packed = panels[p..].iter_mut().step_by(depth.len());
-            for (values, packed) in from[rows.clone()].chunks(R).zip(packed) {
-                *packed = load(values);
+        let groups = panels.chunks_mut(TOGETHER * depth.len());
+        for (rows, panels) in blocks(rows, TOGETHER * R).zip(groups) {
+            for (p, from) in
+                self.data.chunks(self.stride).skip(depth.start).take(depth.len()).enumerate()
+            {
+                let packed = panels[p..].iter_mut().step_by(depth.len());
+                for (values, packed) in from[rows.clone()].chunks(R).zip(packed) {
+                    *packed = load(values);
+                }
             }
         }
     }

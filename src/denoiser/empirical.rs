@@ -7,8 +7,9 @@ use crate::compute::{Buffer, Program, View};
 use crate::data::TrainingSets;
 use crate::error::Result;
 use crate::kernels::matmul::{Keep, Layout, Matmul};
-use crate::kernels::softmax_tile::{self, ImageTile, STATE};
-use crate::kernels::{Sigma, divide_rows, nearest_tile, row_compare};
+use crate::kernels::nearest_tile::{self, CANDIDATES};
+use crate::kernels::softmax_tile::{self, STATE, ImageTile};
+use crate::kernels::{Sigma, rank_candidates, refine_mean, row_compare, transpose_divide};
 
 /// Training images in a tile: large enough to keep a matrix multiply busy, small enough to stay in
 /// the cache. Memory beyond the data is `rows × TILE`, whatever N is.
@@ -24,6 +25,8 @@ pub struct Empirical {
     sets: TrainingSets,
     /// `‖y‖²` of every image that a member uses.
     norms: Arc<[f32]>,
+    /// The largest of them.
+    max_norm: f32,
 }
 
 impl Empirical {
@@ -31,8 +34,10 @@ impl Empirical {
     #[must_use]
     pub fn new(sets: TrainingSets) -> Self {
         let norm = |y: &[f32]| y.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>() as f32;
-        let norms = sets.pool().chunks_exact(sets.dim()).take(sets.end()).map(norm).collect();
-        Self { sets, norms }
+        let norms: Arc<[f32]> =
+            sets.pool().chunks_exact(sets.dim()).take(sets.end()).map(norm).collect();
+        let max_norm = norms.iter().copied().fold(0.0, f32::max);
+        Self { sets, norms, max_norm }
     }
 
     /// The training sets.
@@ -51,7 +56,23 @@ impl Empirical {
         let norms = program.constant("‖y‖²", &self.norms)?;
         let products = program.buffer("products", rows * TILE.min(end))?;
         let state = program.buffer("softmax state", STATE * rows)?;
-        Ok(PlacedEmpirical { images, ranges, norms, products, state, rows, dim, end })
+        let sums = program.buffer("weighted sums", rows * dim)?;
+        let candidates = Candidates::new(program, rows)?;
+        let coarse_below =
+            (2.0 * self.max_norm * refine_mean::COARSENESS / refine_mean::NEGLIGIBLE).sqrt();
+        Ok(PlacedEmpirical {
+            images,
+            ranges,
+            norms,
+            products,
+            state,
+            sums,
+            candidates,
+            coarse_below,
+            rows,
+            dim,
+            end,
+        })
     }
 }
 
@@ -77,6 +98,10 @@ pub struct PlacedEmpirical {
     norms: Buffer,
     products: Buffer,
     state: Buffer,
+    sums: Buffer,
+    candidates: Candidates,
+    /// From this noise level on, products are precise enough for all weights.
+    coarse_below: f32,
     rows: usize,
     dim: usize,
     end: usize,
@@ -116,28 +141,40 @@ impl PlacedEmpirical {
         })
     }
 
-    /// Records the products of every row of `x` with the images of a tile.
+    /// Records the products of the images of a tile with every row of `x`.
     fn products(&self, program: &mut Program, tile: ImageTile, x: View) -> Result<()> {
         let images = self.images.at(tile.first * self.dim);
-        Matmul::new(Layout::Nt, x, images, self.products, [tile.rows, tile.cols, self.dim])
+        Matmul::new(Layout::Nt, images, x, self.products, [tile.cols, tile.rows, self.dim])
             .record(program)
     }
 
-    /// Records the search for the two nearest training images of each row of `x`: their numbers go
-    /// to `index` (two for each row), and `‖x‖², ‖y‖², x·y, ‖x - y‖²` to `first` and `second`.
+    /// Records the search of a tile whose products are known.
+    fn search(&self, program: &mut Program, tile: ImageTile, into: Candidates) -> Result<()> {
+        let (norms, ranges) = (self.norms.at(tile.first), self.ranges.into());
+        let views = [norms, ranges, self.products.into(), into.best.into(), into.index.into()];
+        nearest_tile::record(program, tile, views)
+    }
+
+    /// Records the ranking of the candidates of all tiles.
+    fn rank(&self, program: &mut Program, x: View, found: Candidates) -> Result<()> {
+        let Candidates { best, index, distances } = found;
+        let views = [x, self.images.into(), best.into(), index.into(), distances.into()];
+        rank_candidates::record(program, views, [self.rows, self.dim, self.end])
+    }
+
+    /// Records the search for the nearest training images of each row of `x`: their numbers go to
+    /// [`Neighbours::index`], and `‖x‖², ‖y‖², x·y, ‖x - y‖²` of the two nearest to `first` and `second`.
     pub fn record_nearest(&self, program: &mut Program, x: View, into: Neighbours) -> Result<()> {
-        let Neighbours { best, index, first, second } = into;
+        let Neighbours { candidates, index, first, second } = into;
         for tile in self.tiles() {
             self.products(program, tile, x)?;
-            let norms = self.norms.at(tile.first);
-            let views =
-                [norms, self.ranges.into(), self.products.into(), best.into(), index.into()];
-            nearest_tile::record(program, tile, views)?;
+            self.search(program, tile, candidates)?;
         }
+        self.rank(program, x, candidates)?;
         let shape = [self.rows, self.dim, self.end];
         for (nth, out) in [first, second].into_iter().enumerate() {
             let views = [x, self.images.into(), index.at(nth), out.into()];
-            row_compare::record_picked(program, views, shape)?;
+            row_compare::record_picked(program, views, CANDIDATES, shape)?;
         }
         Ok(())
     }
@@ -145,28 +182,58 @@ impl PlacedEmpirical {
 
 impl Placed for PlacedEmpirical {
     fn record(&self, program: &mut Program, x: View, sigma: Sigma, out: View) -> Result<()> {
-        let shape = [self.rows, self.dim];
+        let Self { rows, dim, end, sums, state, candidates, .. } = *self;
+        let coarse = sigma.level.is_none_or(|level| level.sigma < self.coarse_below);
         for tile in self.tiles() {
             self.products(program, tile, x)?;
-            let (norms, images) =
-                (self.norms.at(tile.first), self.images.at(tile.first * self.dim));
-            let views = [norms, self.ranges.into(), self.products.into(), self.state.into()];
+            if coarse {
+                self.search(program, tile, candidates)?;
+            }
+            let (norms, images) = (self.norms.at(tile.first), self.images.at(tile.first * dim));
+            let views = [norms, self.ranges.into(), self.products.into(), state.into()];
             softmax_tile::record(program, tile, sigma, views)?;
             let keep =
-                if tile.first == 0 { Keep::Nothing } else { Keep::Rescaled(self.state.into()) };
-            Matmul::new(Layout::Nn, self.products, images, out, [tile.rows, self.dim, tile.cols])
+                if tile.first == 0 { Keep::Nothing } else { Keep::Rescaled(state.at(2 * rows)) };
+            Matmul::new(Layout::Tn, images, self.products, sums, [dim, rows, tile.cols])
                 .keep(keep)
                 .record(program)?;
         }
-        divide_rows::record(program, self.state.at(1), STATE, out, shape)
+        transpose_divide::record(program, [state.at(rows), sums.into(), out], [rows, dim])?;
+        if coarse {
+            self.rank(program, x, candidates)?;
+            let Candidates { best, index, distances } = candidates;
+            let views = [self.images, self.norms, best, index, distances].map(View::from);
+            let [images, norms, best, index, distances] = views;
+            let views = [images, norms, best, index, distances, out];
+            refine_mean::record(program, sigma, views, [rows, dim, end])?;
+        }
+        Ok(())
+    }
+}
+
+/// The training images that may be nearest to each row.
+#[derive(Debug, Clone, Copy)]
+struct Candidates {
+    best: Buffer,
+    index: Buffer,
+    distances: Buffer,
+}
+
+impl Candidates {
+    fn new(program: &mut Program, rows: usize) -> Result<Self> {
+        Ok(Self {
+            best: program.buffer("smallest distances", CANDIDATES * rows)?,
+            index: program.buffer("nearest images", CANDIDATES * rows)?,
+            distances: program.buffer("exact distances", CANDIDATES * rows)?,
+        })
     }
 }
 
 /// Where the search for neighbours puts its results.
 #[derive(Debug, Clone, Copy)]
 pub struct Neighbours {
-    best: Buffer,
-    /// Pool numbers of the two nearest images, for each row.
+    candidates: Candidates,
+    /// Pool numbers of the nearest images, [`CANDIDATES`] for each row, nearest first.
     pub index: Buffer,
     /// Comparison of each row with its nearest image.
     pub first: Buffer,
@@ -177,9 +244,10 @@ pub struct Neighbours {
 impl Neighbours {
     /// Room for the neighbours of `rows` images.
     pub fn new(program: &mut Program, rows: usize) -> Result<Self> {
+        let candidates = Candidates::new(program, rows)?;
         Ok(Self {
-            best: program.buffer("smallest distances", 2 * rows)?,
-            index: program.buffer("nearest images", 2 * rows)?,
+            candidates,
+            index: candidates.index,
             first: program.buffer("nearest", 4 * rows)?,
             second: program.buffer("second nearest", 4 * rows)?,
         })

@@ -21,6 +21,10 @@ use std::sync::Arc;
 use nalgebra::{DMatrix, DVector};
 use serde::{Deserialize, Serialize};
 
+#[cfg(not(target_arch = "wasm32"))]
+use super::eigen::solve_positive;
+use super::eigen::{product, view};
+use super::gaussian::SMALL;
 use super::{Denoiser, GaussianFit, Placed};
 use crate::compute::{Buffer, Loaded, Program, Routine, View};
 use crate::data::TrainingSets;
@@ -87,6 +91,8 @@ impl Solver {
     /// The minimum of `tr(Xᵀ A X) / 2 - tr(Bᵀ X)`, where A is symmetric and positive.
     fn solve(self, a: DMatrix<f64>, b: &DMatrix<f64>) -> Result<DMatrix<f64>> {
         let solution = match self {
+            #[cfg(not(target_arch = "wasm32"))]
+            Self::Normal if a.nrows() > SMALL + 1 => solve_positive(&a, b.clone()),
             Self::Normal => a.cholesky().map(|factor| factor.solve(b)),
             Self::Descent => descend(&a, b),
         };
@@ -109,13 +115,18 @@ fn descend(a: &DMatrix<f64>, b: &DMatrix<f64>) -> Option<DMatrix<f64>> {
     }
     let mut solution = DMatrix::zeros(b.nrows(), b.ncols());
     for _ in 0..MOST_STEPS {
-        let gradient = a * &solution - b;
+        let gradient = multiply(a, &solution) - b;
         if gradient.norm() <= FLAT * b.norm() {
             return Some(solution);
         }
         solution -= gradient / bound;
     }
     None
+}
+
+/// `a · b`, by all threads if it is large. Small ones are nalgebra's, as are the bits of recorded runs.
+fn multiply(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
+    if a.nrows() > SMALL + 1 { product(view(a), view(b)) } else { a * b }
 }
 
 /// One affine map for each noise level: `W_σ x + b_σ`, for one member.
@@ -241,6 +252,28 @@ pub struct Distillation {
     seed: u64,
 }
 
+/// Refuses to solve for more unknowns than there are noisy images. Small images may be fewer than their
+/// dimensions: their noise, which is drawn anew for each batch, then stands for the missing directions.
+/// Of large ones so few would be drawn that noise is all that W would be made of.
+fn check_determined(images: &TrainingSets, how: Distill) -> Result<()> {
+    let dim = images.dim();
+    let fewest = images.ranges().iter().map(ExactSizeIterator::len).min().unwrap_or(0);
+    if dim > SMALL && fewest < dim {
+        return Err(Error::bad_input(
+            format!("{fewest} images do not determine a linear map of {dim} numbers"),
+            format!("Distil on {dim} images or more, or choose a smaller image size"),
+        ));
+    }
+    let rows = how.batches as usize * DISTILLATION_ROWS;
+    if dim > SMALL && rows <= dim {
+        return Err(Error::bad_input(
+            format!("{rows} noisy images do not determine a linear map of {dim} numbers"),
+            format!("Ask for {} batches or more", (dim + 1).div_ceil(DISTILLATION_ROWS)),
+        ));
+    }
+    Ok(())
+}
+
 /// All `d` principal axes of a set of images, also those along which it does not vary.
 #[derive(Debug, Clone)]
 struct Axes {
@@ -309,6 +342,7 @@ impl Distillation {
                 "Distil on at least one batch of the images that the denoiser is made for",
             ));
         }
+        check_determined(images, how)?;
         let mut axes: Vec<Arc<Axes>> = Vec::new();
         for (member, range) in images.ranges().iter().enumerate() {
             // Held-out images are the same for all: their axes are found once.
@@ -416,7 +450,7 @@ impl Distillation {
             }
             let solution = self.how.method.solve(a, &mean(products, dim))?;
             let linear = solution.rows(0, dim);
-            let weight = (&white.basis * linear).transpose();
+            let weight = multiply(&white.basis, &linear.into_owned()).transpose();
             let bias = solution.row(dim).transpose() + linear.tr_mul(&white.shift);
             Ok((weight, bias))
         };

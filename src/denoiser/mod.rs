@@ -8,6 +8,7 @@
 //! | [`Gaussian`] | D_G | optimal for a Gaussian with the same mean and covariance (eq. 7) |
 //! | [`Empirical`] | D_M | optimal for the training images themselves (eq. 4): it memorizes |
 
+mod eigen;
 mod empirical;
 mod gaussian;
 mod linear;
@@ -15,7 +16,7 @@ pub mod table;
 mod trained;
 
 pub use empirical::{Empirical, Neighbours, PlacedEmpirical};
-pub use gaussian::{Gaussian, GaussianFit, MAX_DIM, PlacedGaussian};
+pub use gaussian::{Fitting, Gaussian, GaussianFit, MAX_DIM, PlacedGaussian};
 pub use linear::{
     DISTILLATION_ROWS, Distill, Distillation, DistilledOn, Linear, LinearFit, Solver,
 };

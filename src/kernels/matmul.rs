@@ -37,7 +37,7 @@ pub enum Keep {
     Nothing,
     /// It is added to.
     All,
-    /// Row `i` is first multiplied by element `4 i + 2` of the view: a softmax state's rescaling.
+    /// Column `j` is first multiplied by element `j` of the view: a softmax state's rescaling.
     Rescaled(View),
 }
 
@@ -140,7 +140,7 @@ impl Matmul {
         };
         // An operand that is not there is bound to `A`; the parameters say that nobody reads it.
         let absent = (self.a, 1);
-        let rescale = if let Keep::Rescaled(view) = self.keep { (view, 4 * m) } else { absent };
+        let rescale = if let Keep::Rescaled(view) = self.keep { (view, n) } else { absent };
         program.stage(
             kernel,
             &[
@@ -209,10 +209,9 @@ fn cpu(call: &mut Call<'_>) {
     let bias = (p.has_bias == 1).then_some(bias);
     let accumulate = p.keep != 0 || bias.is_some();
     let compute = |first: usize, c: &mut [f32]| {
-        for (i, row) in c.chunks_exact_mut(n).enumerate() {
+        for row in c.chunks_exact_mut(n) {
             if p.keep == 2 {
-                let scale = rescale[4 * (first + i) + 2];
-                row.iter_mut().for_each(|value| *value *= scale);
+                row.iter_mut().zip(rescale).for_each(|(value, scale)| *value *= scale);
             }
             match bias {
                 Some(bias) if p.keep == 0 => row.copy_from_slice(bias),

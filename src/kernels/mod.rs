@@ -11,7 +11,6 @@ pub mod column_sums;
 pub mod conv;
 pub mod conv_weight_backward;
 pub mod denoising_loss;
-pub mod divide_rows;
 pub mod finish_step;
 pub mod group_film_silu;
 pub mod group_film_silu_backward;
@@ -29,6 +28,8 @@ pub mod ode_step;
 pub mod philox_words;
 pub mod precondition_input;
 pub mod precondition_output;
+pub mod rank_candidates;
+pub mod refine_mean;
 pub mod row_compare;
 mod shared;
 pub mod shrink;
@@ -37,6 +38,7 @@ pub mod silu_backward;
 pub mod softmax_tile;
 pub mod space_to_depth;
 pub mod square_sums;
+pub mod transpose_divide;
 
 pub use shared::{Choice, Edm, Film, Rates};
 
@@ -56,7 +58,6 @@ pub static ALL: &[&Kernel] = &[
     &conv::KERNEL,
     &conv_weight_backward::KERNEL,
     &denoising_loss::KERNEL,
-    &divide_rows::KERNEL,
     &group_film_silu::KERNEL,
     &group_film_silu_backward::KERNEL,
     &group_moments::KERNEL,
@@ -74,6 +75,8 @@ pub static ALL: &[&Kernel] = &[
     &philox_words::KERNEL,
     &precondition_input::KERNEL,
     &precondition_output::KERNEL,
+    &rank_candidates::KERNEL,
+    &refine_mean::KERNEL,
     &row_compare::KERNEL,
     &shrink::KERNEL,
     &silu::KERNEL,
@@ -81,6 +84,7 @@ pub static ALL: &[&Kernel] = &[
     &softmax_tile::KERNEL,
     &space_to_depth::KERNEL,
     &square_sums::KERNEL,
+    &transpose_divide::KERNEL,
 ];
 
 /// Tensors of a network begin at multiples of this, so that kernels may load vectors.

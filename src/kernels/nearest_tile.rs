@@ -1,10 +1,12 @@
-//! One tile of a search for the two nearest training images of each row.
+//! One tile of a search for the training images nearest to each row.
 //!
-//! `½‖x - y‖²` less `½‖x‖²` is `½‖y‖² - x·y`: the products come from a matrix multiply, and the two
-//! smallest values with their indices are carried from tile to tile. Exact distances of the two are
-//! then a [`super::row_compare`] away.
+//! `½‖x - y‖²` less `½‖x‖²` is `½‖y‖² - x·y`: the products come from a matrix multiply, and the smallest
+//! values with their indices are carried from tile to tile. They are candidates: rounding blurs the
+//! order of images that are almost equally near, and [`super::rank_candidates`] settles it.
 
-use super::{Call, VIEWS, cover, params, wgsl};
+use super::softmax_tile::ImageTile;
+use super::{Call, LANES, VIEWS, cover, params, wgsl};
+use crate::compute::simd::load;
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -12,7 +14,11 @@ params! {
     struct Params { rows: u32, cols: u32, first: u32, reset: u32 }
 }
 
-const HIGHEST: f32 = 3.0e38;
+/// Images that are kept for each row, nearest first.
+pub const CANDIDATES: usize = 8;
+
+/// Stands where there are fewer images than candidates.
+pub const HIGHEST: f32 = 3.0e38;
 
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
@@ -29,22 +35,22 @@ pub static KERNEL: Kernel = Kernel {
     cpu,
 };
 
-/// Records the tile: `s` holds the products `x·y`, `norms` holds `‖y‖²`, `range` the member's
-/// training set; `best` and `index` take two values for each row, nearest first.
+/// Records the tile: column `i` of `s` holds the products `x·y` of row `i`, `norms` holds `‖y‖²`, `range`
+/// the member's training set; `best` and `index` take [`CANDIDATES`] values for each row, nearest first.
 pub fn record(
     program: &mut Program,
-    tile: super::softmax_tile::ImageTile,
+    tile: ImageTile,
     [norms, range, s, best, index]: [View; 5],
 ) -> Result<()> {
-    let super::softmax_tile::ImageTile { rows, cols, first } = tile;
+    let ImageTile { rows, cols, first } = tile;
     let params = Params {
         rows: rows as u32,
         cols: cols as u32,
         first: first as u32,
         reset: u32::from(first == 0),
     };
-    let bindings =
-        [(norms, cols), (range, 2), (s, rows * cols), (best, 2 * rows), (index, 2 * rows)];
+    let listed = CANDIDATES * rows;
+    let bindings = [(norms, cols), (range, 2), (s, rows * cols), (best, listed), (index, listed)];
     program.stage(&KERNEL, &[], &params, &bindings, cover(rows))
 }
 
@@ -52,24 +58,43 @@ fn cpu(call: &mut Call<'_>) {
     let p: Params = call.params();
     let (norms, range, s) = (call.read(0), call.read_u32(1), call.read(2));
     let (best, index) = (call.write(3), call.write_u32(4));
-    let rows = s.chunks_exact(p.cols as usize);
-    for ((s, best), index) in rows.zip(best.chunks_exact_mut(2)).zip(index.chunks_exact_mut(2)) {
-        if p.reset == 1 {
-            best.fill(HIGHEST);
-            index.fill(range[0]);
-        }
-        for (j, (s, norm)) in s.iter().zip(norms).enumerate() {
-            let image = p.first + j as u32;
-            let value = 0.5 * norm - s;
-            if value >= best[1] || image < range[0] || image >= range[1] {
+    if p.reset == 1 {
+        best.fill(HIGHEST);
+        index.fill(range[0]);
+    }
+    let rows = p.rows as usize;
+    let begin = (range[0].max(p.first) - p.first).min(p.cols) as usize;
+    let end = ((range[1].max(p.first) - p.first).min(p.cols) as usize).max(begin);
+    let best = best.as_chunks_mut::<CANDIDATES>().0.chunks_mut(LANES);
+    let index = index.as_chunks_mut::<CANDIDATES>().0.chunks_mut(LANES);
+    for (block, (best, index)) in best.zip(index).enumerate() {
+        let first = block * LANES;
+        // What a value has to be below: nothing is, in lanes past the last row.
+        let mut limits = [f32::NEG_INFINITY; LANES];
+        limits.iter_mut().zip(&*best).for_each(|(limit, best)| *limit = best[CANDIDATES - 1]);
+        for j in begin..end {
+            let products: [f32; LANES] = load(&s[j * rows + first..(j + 1) * rows]);
+            let values = products.map(|product| 0.5 * norms[j] - product);
+            let nearer = |(value, limit): (&f32, &f32)| value < limit;
+            if !values.iter().zip(&limits).map(nearer).fold(false, |any, nearer| any | nearer) {
                 continue;
             }
-            if value < best[0] {
-                (best[1], index[1]) = (best[0], index[0]);
-                (best[0], index[0]) = (value, image);
-            } else {
-                (best[1], index[1]) = (value, image);
+            for (i, (best, index)) in best.iter_mut().zip(&mut *index).enumerate() {
+                if values[i] < limits[i] {
+                    insert(best, index, values[i], p.first + j as u32);
+                    limits[i] = best[CANDIDATES - 1];
+                }
             }
         }
     }
+}
+
+/// Puts `value` where it belongs, after its equals; the last one goes.
+fn insert(best: &mut [f32; CANDIDATES], index: &mut [u32; CANDIDATES], value: f32, image: u32) {
+    let mut at = CANDIDATES - 1;
+    while at > 0 && value < best[at - 1] {
+        (best[at], index[at]) = (best[at - 1], index[at - 1]);
+        at -= 1;
+    }
+    (best[at], index[at]) = (value, image);
 }

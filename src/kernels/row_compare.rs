@@ -1,6 +1,6 @@
 //! For each row: `‖a‖²`, `‖b‖²`, `a·b`, `‖a - b‖²`. Every metric of this crate is made of these four.
 //!
-//! Row `i` of `a` meets row `i` of `b`, or row `pick[2 i + nth]` where `b` is looked up: that is how
+//! Row `i` of `a` meets row `i` of `b`, or row `pick[stride · i]` where `b` is looked up: that is how
 //! a sample meets its neighbours. The distance is summed from differences, not from the other
 //! three, so that it is right for rows that are nearly equal.
 
@@ -38,17 +38,23 @@ pub fn record(
     program.stage(&KERNEL, &[], &params, &bindings, cover(rows))
 }
 
-/// Records the comparison of row `i` of `a` with the row of `b` that `pick[2 i]` names.
+/// Records the comparison of row `i` of `a` with the row of `b` that `pick[stride · i]` names.
 ///
 /// `b` has `b_rows` rows; an index past them is taken as the last one.
 pub fn record_picked(
     program: &mut Program,
     [a, b, pick, out]: [View; 4],
+    stride: usize,
     [rows, cols, b_rows]: [usize; 3],
 ) -> Result<()> {
-    let params =
-        Params { rows: rows as u32, cols: cols as u32, pick_stride: 2, b_rows: b_rows as u32 };
-    let bindings = [(a, rows * cols), (b, b_rows * cols), (pick, 2 * rows - 1), (out, 4 * rows)];
+    let params = Params {
+        rows: rows as u32,
+        cols: cols as u32,
+        pick_stride: stride as u32,
+        b_rows: b_rows as u32,
+    };
+    let picks = stride * (rows - 1) + 1;
+    let bindings = [(a, rows * cols), (b, b_rows * cols), (pick, picks), (out, 4 * rows)];
     program.stage(&KERNEL, &[], &params, &bindings, cover(rows))
 }
 

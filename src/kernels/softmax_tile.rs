@@ -6,10 +6,15 @@
 //! no exponent is ever positive: the weights are right at σ = 0.002, where `e^(-‖x-y‖²/2σ²)` itself
 //! is zero for every image.
 //!
-//! State of a row: `[largest logit, Σ w, rescaling of what came before, Σ w·(logit - largest)]`. The
-//! last one gives the entropy of the weights, hence how many images effectively take part.
+//! The state holds, of each row, the largest logit; then of each row `Σ w`; the rescaling of what came
+//! before; and `Σ w·(logit - largest)`, which gives the entropy of the weights, hence how many images
+//! effectively take part.
+//!
+//! Products and weights stand in columns, one for each row of noisy images. So the training images, of
+//! which there are many, are the rows of both matrix multiplies, and threads share them.
 
 use super::{Call, LANES, Sigma, VIEWS, cover, exp_negative, params, wgsl};
+use crate::compute::simd::{load, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -17,8 +22,11 @@ params! {
     struct Params { rows: u32, cols: u32, first: u32, sigma_stride: u32, reset: u32 }
 }
 
-/// Words of a row's state.
+/// Words of state for each row.
 pub const STATE: usize = 4;
+
+/// Sums that the weights of a tile are divided among.
+const PARTS: usize = 16;
 
 /// Stands for minus infinity: no finite logit is below it, and it survives fast-math.
 const LOWEST: f32 = -3.0e38;
@@ -26,7 +34,7 @@ const LOWEST: f32 = -3.0e38;
 /// Logits this far below the largest one weigh nothing: `e⁻⁵⁰` is 10⁻²² of a sum in which 10⁻⁷ can be
 /// told apart. Smaller weights would only make products that are denormal numbers, with which some
 /// processors take a hundred times as long.
-const FAINTEST: f32 = -50.0;
+pub(super) const FAINTEST: f32 = -50.0;
 
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
@@ -54,7 +62,7 @@ pub struct ImageTile {
     pub first: usize,
 }
 
-/// Records the tile: `s` holds the products `x·y` and takes the weights.
+/// Records the tile: `s`, which is `cols × rows`, holds the products `y·x` and takes the weights.
 ///
 /// `norms` holds `‖y‖²` of this tile; `range` is the member's training set, `[first, end)` in the pool.
 pub fn record(
@@ -76,28 +84,6 @@ pub fn record(
     program.stage(&KERNEL, &[], &params, &bindings, cover(rows))
 }
 
-/// Turns some products, at most [`LANES`], into logits. Each of the lanes has a maximum of its own, so
-/// that they are computed side by side.
-#[inline(always)]
-fn logits(s: &mut [f32], norms: &[f32], tightness: f32, tops: &mut [f32; LANES]) {
-    for ((s, norm), top) in s.iter_mut().zip(norms).zip(tops) {
-        *s = (*s - 0.5 * norm) * tightness;
-        *top = max(*s, *top);
-    }
-}
-
-/// Turns logits into weights, and adds these and their share of the moment to the lanes' sums.
-#[inline(always)]
-fn weights(s: &mut [f32], top: f32, sums: &mut [f32; LANES], moments: &mut [f32; LANES]) {
-    for ((s, sum), moment) in s.iter_mut().zip(sums).zip(moments) {
-        let logit = *s - top;
-        let weight = exp_weight(logit);
-        *s = weight;
-        *sum += weight;
-        *moment += weight * max(logit, FAINTEST);
-    }
-}
-
 /// `e` to the power of a logit that is at most 0.
 #[inline(always)]
 fn exp_weight(logit: f32) -> f32 {
@@ -114,41 +100,75 @@ fn cpu(call: &mut Call<'_>) {
     let p: Params = call.params();
     let (norms, sigma, range) = (call.read(0), call.read(1), call.read_u32(2));
     let (s, state) = (call.write(3), call.write(4));
-    let cols = p.cols as usize;
+    let rows = p.rows as usize;
     // The part of the tile that belongs to the member's training set.
     let begin = (range[0].max(p.first) - p.first).min(p.cols) as usize;
     let end = ((range[1].max(p.first) - p.first).min(p.cols) as usize).max(begin);
-    for (i, (s, state)) in s.chunks_exact_mut(cols).zip(state.chunks_exact_mut(STATE)).enumerate() {
-        let sigma = sigma[i * p.sigma_stride as usize];
-        let tightness = 1.0 / (sigma * sigma);
-        let before = if p.reset == 1 {
-            [LOWEST, 0.0, 1.0, 0.0]
-        } else {
-            [state[0], state[1], 1.0, state[3]]
-        };
-        s[..begin].fill(0.0);
-        s[end..].fill(0.0);
-        let (s, norms) = (&mut s[begin..end], &norms[begin..end]);
-        let mut tops = [before[0]; LANES];
-        let (chunks, rest) = s.as_chunks_mut::<LANES>();
-        let (norm_chunks, norm_rest) = norms.as_chunks::<LANES>();
-        for (s, norms) in chunks.iter_mut().zip(norm_chunks) {
-            logits(s, norms, tightness, &mut tops);
+    s[..begin * rows].fill(0.0);
+    s[end * rows..].fill(0.0);
+    if p.reset == 1 {
+        state[..rows].fill(LOWEST);
+        state[rows..].fill(0.0);
+    }
+    let (s, norms) = (&mut s[begin * rows..end * rows], &norms[begin..end]);
+    for first in (0..rows).step_by(LANES) {
+        let mut tightness = [0.0; LANES];
+        for (i, tightness) in (first..rows).zip(&mut tightness) {
+            *tightness = 1.0 / sigma[i * p.sigma_stride as usize].powi(2);
         }
-        logits(rest, norm_rest, tightness, &mut tops);
-        let top = tops.into_iter().fold(before[0], max);
-        let shift = before[0] - top;
-        let scale = if before[1] > 0.0 { exp_weight(shift) } else { 0.0 };
-        let (mut sums, mut moments) = ([0.0_f32; LANES], [0.0_f32; LANES]);
-        let (chunks, rest) = s.as_chunks_mut::<LANES>();
-        for s in chunks {
-            weights(s, top, &mut sums, &mut moments);
+        columns(s, norms, rows, first, &tightness, state);
+    }
+}
+
+/// The columns of [`LANES`] rows, from `first` on, side by side.
+fn columns(
+    s: &mut [f32],
+    norms: &[f32],
+    rows: usize,
+    first: usize,
+    tightness: &[f32; LANES],
+    state: &mut [f32],
+) {
+    let part = |k: usize| k * rows + first..(k + 1) * rows;
+    let [before, sum_before, moment_before] = [0, 1, 3].map(|k| load::<LANES>(&state[part(k)]));
+    let mut tops = before;
+    for (s, norm) in s.chunks_exact_mut(rows).zip(norms) {
+        let mut values: [f32; LANES] = load(&s[first..]);
+        for ((value, top), tightness) in values.iter_mut().zip(&mut tops).zip(tightness) {
+            *value = (*value - 0.5 * norm) * tightness;
+            *top = max(*value, *top);
         }
-        weights(rest, top, &mut sums, &mut moments);
-        let sum: f32 = sums.iter().sum();
-        let moment: f32 = moments.iter().sum();
-        let old_moment =
-            if before[1] > 0.0 { scale * (before[3] + before[1] * shift) } else { 0.0 };
-        state.copy_from_slice(&[top, scale * before[1] + sum, scale, old_moment + moment]);
+        store(&mut s[first..], &values);
+    }
+    // Every 16th image is added to the same sum, so that rounding errors are those of shorter sums.
+    let (mut sums, mut moments) = ([[0.0_f32; LANES]; PARTS], [[0.0_f32; LANES]; PARTS]);
+    for s in s.chunks_mut(PARTS * rows) {
+        for ((s, sums), moments) in s.chunks_exact_mut(rows).zip(&mut sums).zip(&mut moments) {
+            let mut values: [f32; LANES] = load(&s[first..]);
+            for (i, value) in values.iter_mut().enumerate() {
+                let logit = *value - tops[i];
+                *value = exp_weight(logit);
+                sums[i] += *value;
+                moments[i] += *value * max(logit, FAINTEST);
+            }
+            store(&mut s[first..], &values);
+        }
+    }
+    let mut scales = [0.0; LANES];
+    let (mut new_sums, mut new_moments) = ([0.0; LANES], [0.0; LANES]);
+    for i in 0..LANES {
+        let shift = before[i] - tops[i];
+        let sum: f32 = sums.iter().map(|sums| sums[i]).sum();
+        let moment: f32 = moments.iter().map(|moments| moments[i]).sum();
+        let mut old_moment = 0.0;
+        if sum_before[i] > 0.0 {
+            scales[i] = exp_weight(shift);
+            old_moment = scales[i] * (moment_before[i] + sum_before[i] * shift);
+        }
+        new_sums[i] = scales[i] * sum_before[i] + sum;
+        new_moments[i] = old_moment + moment;
+    }
+    for (k, values) in [tops, new_sums, scales, new_moments].iter().enumerate() {
+        store(&mut state[part(k)], values);
     }
 }

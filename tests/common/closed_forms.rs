@@ -102,10 +102,62 @@ pub async fn empirical_is_eq_4(engine: &Engine) {
     }
 }
 
+/// At the size of photographs products in f32 are off by more than near-duplicates differ. Their weights
+/// are right nevertheless: images that differ by a few σ, a noisy image half-way between two others,
+/// duplicates, and one with nothing near it.
+pub async fn near_ties_are_settled(engine: &Engine) {
+    let (n, dim) = (530, 3072);
+    // The standard deviation of the data is 0.5.
+    let mut pool: Vec<f32> = random(1, n * dim).iter().map(|v| 0.5 * v).collect();
+    let image = |i: usize| i * dim..(i + 1) * dim;
+    for sigma in [0.002_f32, 0.02] {
+        // Images 1, 520 and 521 are near-duplicates of image 0, in one tile and another; 522 is image 3.
+        for (i, step) in [(1, 0.02), (520, 0.03), (521, -0.025)] {
+            let change = random(10 + i as u32, dim);
+            for j in 0..dim {
+                pool[i * dim + j] = pool[j] + step * sigma * change[j];
+            }
+        }
+        let duplicate = pool[image(3)].to_vec();
+        pool[image(522)].copy_from_slice(&duplicate);
+        let noise = random(2, 4 * dim);
+        let noisy = |base: Vec<f32>, nth: usize| -> Vec<f32> {
+            base.iter().zip(&noise[nth * dim..]).map(|(v, n)| v + sigma * n).collect()
+        };
+        let half_way = (0..dim).map(|j| 0.5 * (pool[5 * dim + j] + pool[6 * dim + j])).collect();
+        let rows = [
+            noisy(pool[image(0)].to_vec(), 0),
+            noisy(duplicate, 1),
+            noisy(half_way, 2),
+            noisy(pool[image(7)].to_vec(), 3),
+        ];
+        let x = rows.concat();
+        let sets = TrainingSets::single(pool.clone(), dim).unwrap();
+        let got = denoise(engine, 1, &Empirical::new(sets.clone()), &x, &[sigma; 4]).await;
+        for (i, (got, x)) in got.chunks_exact(dim).zip(&rows).enumerate() {
+            let expected = empirical_f64(&pool, dim, x, f64::from(sigma));
+            let error = got.iter().zip(&expected).map(|(a, b)| (f64::from(*a) - b).powi(2));
+            let error = (error.sum::<f64>() / dim as f64).sqrt();
+            // Half-way between two images 40 apart, f32 can only just tell which is nearer.
+            let bound = if i == 2 { 0.02 } else { 1e-4 * f64::from(sigma) + 1e-7 };
+            assert!(error < bound, "σ={sigma}, row {i}: {error}");
+        }
+        let nearest = nearest_images(engine, &sets, &x).await.unwrap().remove(0);
+        for (i, x) in rows.iter().enumerate() {
+            let distance = |y: &[f32]| (to_f64(x) - to_f64(y)).norm();
+            let mut all: Vec<_> = pool.chunks_exact(dim).map(distance).collect();
+            all.sort_by(f64::total_cmp);
+            for (ours, exact) in [(nearest.d1[i], all[0]), (nearest.d2[i], all[1])] {
+                assert!((f64::from(ours) / exact - 1.0).abs() < 1e-5, "row {i}: {ours} {exact}");
+            }
+        }
+    }
+}
+
 /// Full-rank and rank-deficient sets, so both the covariance and the Gram route; the members differ
 /// in rank.
 pub async fn gaussian_is_eq_7(engine: &Engine) {
-    for (n, dim) in [(1, 5), (4, 7), (40, 65), (300, 63)] {
+    for (n, dim) in [(1, 5), (4, 7), (40, 65), (300, 63), (9, 301), (330, 301)] {
         let sets = TrainingSets::new(images(3, n, dim), dim, vec![0..n, 0..n.div_ceil(2)]).unwrap();
         let gaussian = Gaussian::fit(&sets).unwrap();
         let sigmas = [0.002_f32, 0.1, 1.0, 80.0];

@@ -131,6 +131,28 @@ pub async fn distilling_a_linear_network_returns_it(engine: &Engine) {
     }
 }
 
+/// Images of more numbers go another way: more threads, another factorization. A linear network is its
+/// own approximation there, too; images that do not determine it are refused.
+pub async fn large_images_are_distilled(engine: &Engine) {
+    let dim = 261;
+    let layer = OneLayer::random(dim, 1);
+    let pool = TrainingSets::single(images(2, 400, dim), dim).unwrap();
+    for sigma in [0.02_f32, 1.0] {
+        let linear = distil(engine, &layer, &pool, &[sigma], Solver::Normal, 4).await;
+        let (w, b) = layer.member(0);
+        let w_error = (&linear.fits()[0].weights[0] - &w).amax() / w.amax();
+        let b_error = (&linear.fits()[0].biases[0] - &b).amax() / b.amax();
+        assert!(w_error < 1e-3 && b_error < 1e-3, "σ={sigma}: {w_error} {b_error}");
+    }
+    let few = TrainingSets::single(images(2, 260, dim), dim).unwrap();
+    for (images, batches) in [(few, 4), (pool, 1)] {
+        let how = Distill { batches, ..Distill::default() };
+        let mut program = engine.program(1).unwrap();
+        let error = Distillation::place(&mut program, &layer, &images, how, SEED).unwrap_err();
+        assert!(error.message.contains("do not determine"), "{error}");
+    }
+}
+
 /// What is left of D_M has nothing linear in it: over the very draws that were fitted, the residual
 /// is orthogonal to the noisy images and to 1. And descent ends where the normal equations do.
 pub async fn distillation_leaves_nothing_linear(engine: &Engine) {

@@ -116,14 +116,15 @@ pub fn relative_error(a: &[f32], b: &[f32]) -> f64 {
 macro_rules! tests_of {
     (closed_forms, $run:ident, $engine:expr) => {
         $run! { $engine, closed_forms:
-        empirical_is_eq_4, gaussian_is_eq_7, samplers_converge_to_the_closed_form,
+        empirical_is_eq_4, near_ties_are_settled, gaussian_is_eq_7, samplers_converge_to_the_closed_form,
         empirical_samples_are_training_images, linearity_of_the_gaussian,
         score_difference_is_eq_6, degenerate_sets_denoise_to_their_mean,
         copies_of_a_single_image_are_copies }
     };
     (distillation, $run:ident, $engine:expr) => {
         $run! { $engine, distillation:
-        distilling_a_linear_network_returns_it, distillation_leaves_nothing_linear,
+        distilling_a_linear_network_returns_it, large_images_are_distilled,
+        distillation_leaves_nothing_linear,
         distilled_on_its_training_images_the_optimum_is_gaussian }
     };
     (experiments, $run:ident, $engine:expr) => {
@@ -137,7 +138,8 @@ macro_rules! tests_of {
         $run! { $engine, stages:
         matmul_on_odd_shapes, matmul_on_multiples_of_four,
         matmul_of_views_with_every_epilogue, row_stages_on_odd_shapes,
-        tiles_over_training_images_on_odd_shapes, philox_is_bit_exact }
+        tiles_over_training_images_on_odd_shapes, candidates_on_odd_shapes,
+        philox_is_bit_exact }
     };
     (conv_stages, $run:ident, $engine:expr) => {
         $run! { $engine, conv_stages:

@@ -6,8 +6,8 @@ use hidden_gaussian::Result;
 use hidden_gaussian::compute::{Engine, Program, View};
 use hidden_gaussian::kernels::matmul::{Activation, Keep, Layout, Matmul, Tile};
 use hidden_gaussian::kernels::{
-    Sigma, axpby, column_sums, divide_rows, nearest_tile, noise, ode_step, philox_words,
-    row_compare, shrink, softmax_tile,
+    Sigma, axpby, column_sums, nearest_tile, noise, ode_step, philox_words, rank_candidates,
+    refine_mean, row_compare, shrink, softmax_tile, transpose_divide,
 };
 use hidden_gaussian::rng::{KNOWN_ANSWERS, Stream};
 
@@ -137,7 +137,7 @@ async fn matmul_by_all_tiles(failures: &mut Failures, gpu: &Engine, [m, n, k]: [
 
 /// Operands for two members, each `offset` elements into its buffer: A, B, a bias, C, rescalings.
 fn matmul_operands([m, n, k]: [usize; 3], offset: usize) -> (Vec<Vec<f32>>, Vec<usize>) {
-    let lens: Vec<_> = [m * k, k * n, n, m * n, 4 * m].map(|len| len + offset).into();
+    let lens: Vec<_> = [m * k, k * n, n, m * n, n].map(|len| len + offset).into();
     let inputs = lens.iter().zip(1..).map(|(len, index)| random(index, 2 * len)).collect();
     (inputs, lens)
 }
@@ -229,18 +229,23 @@ pub async fn row_stages_on_odd_shapes(gpu: &Engine) {
                     &inputs,
                     &[len, len, 2 * rows, 4 * rows],
                     |p, v| {
-                        row_compare::record_picked(p, [v[0], v[1], v[2], v[3]], [rows, cols, rows])
+                        row_compare::record_picked(
+                            p,
+                            [v[0], v[1], v[2], v[3]],
+                            2,
+                            [rows, cols, rows],
+                        )
                     },
                 )
                 .await;
             failures
                 .compare(
-                    case("divide_rows"),
+                    case("transpose_divide"),
                     gpu,
                     2,
-                    &[random(7, 4 * rows), x.clone()],
-                    &[4 * rows, len],
-                    |p, v| divide_rows::record(p, v[0].at(1), 4, v[1], shape),
+                    &[random(7, rows), x.clone()],
+                    &[rows, len, len],
+                    |p, v| transpose_divide::record(p, [v[0], v[1], v[2]], shape),
                 )
                 .await;
             let lambda: Vec<f32> = random(3, cols).iter().map(|v| v.max(0.0)).collect();
@@ -307,7 +312,8 @@ pub async fn tiles_over_training_images_on_odd_shapes(gpu: &Engine) {
                 let norms: Vec<f32> = random(2, n).iter().map(|v| 1.0 + v * v).collect();
                 let end = n as u32;
                 let range = bits(&[0, end, n as u32 / 2, end]);
-                let lens = [n, 1, 2, rows * n, softmax_tile::STATE * rows, 2 * rows, 2 * rows];
+                let listed = nearest_tile::CANDIDATES * rows;
+                let lens = [n, 1, 2, rows * n, softmax_tile::STATE * rows, listed, listed];
                 let inputs = [norms, vec![sigma], range, products];
                 let case = format!("tiles {rows}×{n} σ={sigma}");
                 let is_word = |buffer, _| [2, 6].contains(&buffer);
@@ -331,6 +337,49 @@ pub async fn tiles_over_training_images_on_odd_shapes(gpu: &Engine) {
                     })
                     .await;
             }
+        }
+    }
+}
+
+/// Candidates of two members, as products tell them and as distances do; several near, or fewer images
+/// than candidates, at noise levels where products are too coarse for weights and where they are not.
+pub async fn candidates_on_odd_shapes(gpu: &Engine) {
+    let mut failures = Failures::default();
+    for (rows, dim, images) in [(1, 1, 1), (3, 65, 5), (5, 63, 9), (2, 300, 40)] {
+        for sigma in [0.002_f32, 0.005, 3.0] {
+            let norms: Vec<f32> = random(2, images).iter().map(|v| 1.0 + v.abs()).collect();
+            // Apart from each other by what rounding does not bridge, and some of them within reach.
+            let product = |at: usize| {
+                let (image, row) = (at / rows % images, at % rows);
+                0.5 * norms[image] - 12.0 * sigma * sigma * ((7 * image + row) % images) as f32
+            };
+            let end = images as u32;
+            let listed = nearest_tile::CANDIDATES * rows;
+            let [batch, tile] = [rows * dim, rows * images];
+            let lens = [batch, images * dim, images, 1, 2, tile, batch, listed, listed, listed];
+            let inputs = [
+                random(3, 2 * batch),
+                random(1, 2 * images * dim),
+                [norms.clone(), norms.clone()].concat(),
+                vec![sigma; 2],
+                bits(&[0, end, end / 2, end]),
+                (0..2 * tile).map(product).collect(),
+                random(4, 2 * batch),
+            ];
+            let case = format!("candidates {rows}×{dim} of {images}, σ={sigma}");
+            let is_word = |buffer, _| [4, 8].contains(&buffer);
+            failures
+                .compare_words(case, gpu, 2, &inputs, &lens, is_word, |p, v| {
+                    let [x, pool, norms, sigma, range] = [v[0], v[1], v[2], v[3], v[4]];
+                    let [s, out, best, index, distances] = [v[5], v[6], v[7], v[8], v[9]];
+                    let tile = softmax_tile::ImageTile { rows, cols: images, first: 0 };
+                    nearest_tile::record(p, tile, [norms, range, s, best, index])?;
+                    let shape = [rows, dim, images];
+                    rank_candidates::record(p, [x, pool, best, index, distances], shape)?;
+                    let views = [pool, norms, best, index, distances, out];
+                    refine_mean::record(p, Sigma::shared(sigma), views, shape)
+                })
+                .await;
         }
     }
 }
