@@ -20,8 +20,6 @@ use super::{Data, json};
 
 /// Images that are kept apart from training, at most.
 const HELD_OUT: usize = 500;
-/// The same for CIFAR-10.
-const HELD_OUT_CIFAR10: usize = 2000;
 
 /// The set that is drawn, not read.
 const FACES: &str = "faces";
@@ -52,8 +50,8 @@ pub(super) struct Source {
     /// Images of this class only, in a set with labels
     #[arg(long, value_name = "NAME")]
     class: Option<String>,
-    /// Images that are kept apart from training [default: a quarter, at most 500; of cifar10
-    /// 2000]. With 0, the test images of a set that has some take their place
+    /// Images that are kept apart from training [default: the test images, if the set has some; else a
+    /// quarter, at most 500]
     #[arg(long, value_name = "N")]
     held_out: Option<usize>,
     /// Where all random numbers come from
@@ -136,8 +134,9 @@ impl Source {
     /// The set, shuffled and split. It is read again if it is asked for again.
     pub(super) fn split(&self, set: &Rc<Dataset>) -> Result<Split> {
         self.loaded.take();
-        let most = if set.about.set == CIFAR10 { HELD_OUT_CIFAR10 } else { HELD_OUT };
-        set.split(self.seed, self.held_out.unwrap_or_else(|| set.hold_out(4, most)))
+        // A set with test images needs to give up none for training.
+        let default = || if set.test().is_some() { 0 } else { set.hold_out(4, HELD_OUT) };
+        set.split(self.seed, self.held_out.unwrap_or_else(default))
     }
 }
 
