@@ -40,12 +40,14 @@ enum Lane {
     Last,
 }
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     Part::native("format", "rustfmt has nothing to change", format),
     Part::native("clippy", "no warning, native and wasm32, with and without training", clippy),
     Part::native("doc", "the documentation builds without a warning", doc),
     Part::native("unit", "native unit, integration and documentation tests", unit),
     Part::native("gpu", "native tests on a Vulkan adapter (tests/native/gpu/)", gpu)
+        .needs(&[Package::Vulkan]),
+    Part::native("isa", "no kernel spills registers on AMD's GPUs (benches/isa/)", isa)
         .needs(&[Package::Vulkan]),
     Part::new("build", "the site builds, within its size budget", Lane::Page, build),
     Part::new("js", "type check and unit tests of the page (www/test/)", Lane::Page, js)
@@ -287,7 +289,8 @@ fn doc(row: &mut Row) -> Result<()> {
 }
 
 fn unit(row: &mut Row) -> Result<()> {
-    row.tests(&mut cargo(["test", "--workspace", "--no-fail-fast", "--lib", "--bins"]))?;
+    let others = ["--exclude", "isa", "--no-fail-fast", "--lib", "--bins"];
+    row.tests(cargo(["test", "--workspace"]).args(others))?;
     let others = ["--skip", "gpu::", "--skip", "cancelling::"];
     row.tests(cargo(["test", "--test", NATIVE, "--"]).args(others))?;
     row.tests(&mut cargo(["test", "--doc"]))
@@ -295,6 +298,15 @@ fn unit(row: &mut Row) -> Result<()> {
 
 fn gpu(row: &mut Row) -> Result<()> {
     native_on_gpu(row, "gpu::")
+}
+
+/// Without the driver the tests that need it are skipped.
+fn isa(row: &mut Row) -> Result<()> {
+    let mut tests = cargo(["test", "--package", "isa", "--"]);
+    if tools::has_radv() {
+        tests.arg("--include-ignored");
+    }
+    row.tests(&mut tests)
 }
 
 fn cancel(row: &mut Row) -> Result<()> {

@@ -84,9 +84,13 @@ impl Assembly {
         let mut ranges: Vec<_> = back.into_iter().map(|(first, last)| first..last + 1).collect();
         ranges.sort_by_key(|range| range.start);
         let around = |inner: &Range<usize>| {
-            ranges.iter().filter(|outer| outer.start < inner.start && outer.end >= inner.end).count()
+            ranges
+                .iter()
+                .filter(|outer| outer.start < inner.start && outer.end >= inner.end)
+                .count()
         };
-        let loops = ranges.iter().map(|blocks| Loop { blocks: blocks.clone(), depth: around(blocks) });
+        let loops =
+            ranges.iter().map(|blocks| Loop { blocks: blocks.clone(), depth: around(blocks) });
         Self { loops: loops.collect(), blocks }
     }
 
@@ -167,8 +171,15 @@ fn work(name: &str, line: &str) -> Work {
     if starts(&["s_barrier"]) {
         return Work::Barrier;
     }
-    if starts(&["s_branch", "s_cbranch", "s_nop", "s_clause", "s_inst_prefetch", "s_delay", "s_endpgm"])
-    {
+    if starts(&[
+        "s_branch",
+        "s_cbranch",
+        "s_nop",
+        "s_clause",
+        "s_inst_prefetch",
+        "s_delay",
+        "s_endpgm",
+    ]) {
         return Work::Nothing;
     }
     Work::Scalar
@@ -209,8 +220,7 @@ BB22:
     #[test]
     fn loops_nest() {
         let assembly = Assembly::parse(TEXT);
-        let expected =
-            [Loop { blocks: 1..5, depth: 0 }, Loop { blocks: 3..4, depth: 1 }];
+        let expected = [Loop { blocks: 1..5, depth: 0 }, Loop { blocks: 3..4, depth: 1 }];
         assert_eq!(assembly.loops, expected);
         assert_eq!(assembly.loop_of(0), None);
         assert_eq!(assembly.loop_of(3), Some(1));

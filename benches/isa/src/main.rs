@@ -9,105 +9,40 @@ mod model;
 mod radv;
 mod shader;
 mod step;
+mod target;
 mod trips;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
-use std::rc::Rc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use hidden_gaussian::kernels::matmul::Tile;
 
-use self::assembly::Assembly;
-use self::model::{Bound, Cost, GPUS, Gpu};
-use self::radv::{Compiler, Statistics};
-use self::shader::Shader;
+use self::model::{Bound, GPUS, Gpu};
+use self::radv::Statistics;
 use self::step::{Captured, Dispatch, Network};
+use self::target::{Shaders, Target};
 
-/// What came out of the compiler.
-struct Compiled {
-    shader: Rc<Shader>,
-    statistics: Statistics,
-    assembly: Assembly,
-}
-
-/// A GPU, its compiler, and what that has compiled.
-struct Target {
-    gpu: Gpu,
-    compiler: Compiler,
-    compiled: HashMap<Rc<str>, Rc<Compiled>>,
-}
-
-impl Target {
-    fn new(gpu: Gpu) -> Result<Self> {
-        Ok(Self { gpu, compiler: Compiler::new(gpu.family)?, compiled: HashMap::new() })
-    }
-
-    fn compile(&mut self, dispatch: &Dispatch, shaders: &mut Shaders) -> Result<Rc<Compiled>> {
-        if let Some(known) = self.compiled.get(&dispatch.wgsl) {
-            return Ok(Rc::clone(known));
-        }
-        let shader = shaders.read(dispatch)?;
-        let statistics = self.compiler.compile(&shader)?;
-        let assembly = Assembly::parse(&statistics.assembly);
-        let compiled = Rc::new(Compiled { shader, statistics, assembly });
-        self.compiled.insert(Rc::clone(&dispatch.wgsl), Rc::clone(&compiled));
-        Ok(compiled)
-    }
-
-    fn cost(&mut self, dispatch: &Dispatch, shaders: &mut Shaders) -> Result<Cost> {
-        let compiled = self.compile(dispatch, shaders)?;
-        let Compiled { shader, statistics, assembly } = &*compiled;
-        let loops = shaders.loops(dispatch)?;
-        let threads = shader.workgroup.iter().product();
-        let Dispatch { workgroups, bytes, .. } = *dispatch;
-        Ok(model::cost(&self.gpu, statistics, assembly, &loops, workgroups, threads, bytes))
-    }
-}
-
-/// Shaders that were read, and the loops of dispatches: the same for all GPUs.
-#[derive(Default)]
-struct Shaders {
-    read: HashMap<Rc<str>, Rc<Shader>>,
-    loops: HashMap<(Rc<str>, [u32; 3], Vec<((u32, u32), Vec<u8>)>), Rc<[trips::Loop]>>,
-}
-
-impl Shaders {
-    fn read(&mut self, dispatch: &Dispatch) -> Result<Rc<Shader>> {
-        if let Some(known) = self.read.get(&dispatch.wgsl) {
-            return Ok(Rc::clone(known));
-        }
-        let shader = Shader::new(&dispatch.wgsl).with_context(|| dispatch.kernel.clone())?;
-        let shader = Rc::new(shader);
-        self.read.insert(Rc::clone(&dispatch.wgsl), Rc::clone(&shader));
-        Ok(shader)
-    }
-
-    fn loops(&mut self, dispatch: &Dispatch) -> Result<Rc<[trips::Loop]>> {
-        let mut uniforms: Vec<_> = dispatch.uniforms.clone().into_iter().collect();
-        uniforms.sort();
-        let key = (Rc::clone(&dispatch.wgsl), dispatch.workgroups, uniforms);
-        if let Some(known) = self.loops.get(&key) {
-            return Ok(Rc::clone(known));
-        }
-        let shader = self.read(dispatch)?;
-        let loops: Rc<[_]> =
-            trips::count(&shader.module, dispatch.workgroups, &dispatch.uniforms)?.into();
-        self.loops.insert(key, Rc::clone(&loops));
-        Ok(loops)
-    }
-}
+/// The GPU whose steps are looked at in detail.
+const DETAILED: &str = "NAVI21";
 
 fn main() -> Result<()> {
-    if !radv::is_installed() {
-        anyhow::bail!("Mesa's RADV driver is not installed: it is in Debian's mesa-vulkan-drivers");
-    }
     let capture = std::env::args_os().nth(1).map(PathBuf::from);
     let captured = capture.map(|path| Captured::read(&path)).transpose()?.unwrap_or_default();
     let mut shaders = Shaders::default();
     let mut targets = GPUS.into_iter().map(Target::new).collect::<Result<Vec<_>>>()?;
     print_kernels(&mut targets, &mut shaders)?;
-    print_steps(&mut targets, &mut shaders, captured)
+    print_assumptions();
+    let mut others: HashMap<String, Vec<(String, Vec<Dispatch>)>> = HashMap::new();
+    for step in captured {
+        let of = others.entry(step.preset.clone()).or_default();
+        of.push((step.who.clone(), step.dispatches()));
+    }
+    for network in Network::ALL {
+        let others = others.remove(network.name()).unwrap_or_default();
+        print_step(&mut targets, &mut shaders, network, others)?;
+    }
+    Ok(())
 }
 
 /// A table of all kernels for each GPU.
@@ -115,21 +50,32 @@ fn print_kernels(targets: &mut [Target], shaders: &mut Shaders) -> Result<()> {
     let kernels = step::kernels()?;
     let labels = labels(&kernels);
     for target in targets {
-        println!("\n{} ({}): what the compiler makes of the kernels", target.gpu.family, target.gpu.card);
+        let Gpu { family, card, .. } = target.gpu;
         println!(
-            "{:<58}{:>6}{:>6}{:>8}{:>7}{:>7}{:>8}{:>14}{:>12}",
-            "", "VGPRs", "SGPRs", "spilled", "LDS", "waves", "instr.", "mad/instr.", "inv. thr."
+            "\n{family} ({card}): registers, spilled ones among them, bytes of workgroup memory, waves on a"
+        );
+        println!(
+            "SIMD, instructions, multiply-adds per instruction of the inner loop, inverse throughput"
+        );
+        let head =
+            ["VGPRs", "SGPRs", "spilled", "LDS", "waves", "instr.", "inner loop", "inv. thr."];
+        let [vgprs, sgprs, spilled, lds, waves, instructions, inner, inverse] = head;
+        println!(
+            "{:<64}{vgprs:>6}{sgprs:>6}{spilled:>8}{lds:>6}{waves:>6}{instructions:>7}{inner:>16}{inverse:>10}",
+            ""
         );
         for (dispatch, label) in kernels.iter().zip(&labels) {
             let compiled = target.compile(dispatch, shaders)?;
-            let Statistics { vgprs, sgprs, spills, lds, waves, instructions, inverse_throughput, .. } =
-                &compiled.statistics;
-            let dense = compiled.assembly.densest_loop().map(|(multiply_adds, instructions)| {
-                format!("{multiply_adds}/{instructions}")
+            let Statistics { vgprs, sgprs, lds, waves, instructions, .. } = &compiled.statistics;
+            let Statistics { inverse_throughput, .. } = &compiled.statistics;
+            let spilled = compiled.statistics.spilled();
+            let inner = compiled.assembly.densest_loop().map(|(multiply_adds, instructions)| {
+                let share = f64::from(multiply_adds) / instructions as f64;
+                format!("{multiply_adds}/{instructions} = {share:.2}")
             });
-            let dense = dense.unwrap_or_default();
+            let inner = inner.unwrap_or_default();
             println!(
-                "{label:<58}{vgprs:>6}{sgprs:>6}{spills:>8}{lds:>7}{waves:>7}{instructions:>8}{dense:>14}{inverse_throughput:>12}"
+                "{label:<64}{vgprs:>6}{sgprs:>6}{spilled:>8}{lds:>6}{waves:>6}{instructions:>7}{inner:>16}{inverse_throughput:>10}"
             );
         }
     }
@@ -145,13 +91,42 @@ fn labels(kernels: &[Dispatch]) -> Vec<String> {
         }
     }
     let label = |Dispatch { kernel, constants, .. }: &Dispatch| {
+        let has_rows = constants.iter().any(|(name, _)| name == "ROWS");
         let telling = constants
             .iter()
+            // Rows and columns say it already.
+            .filter(|(name, _)| !(has_rows && name.starts_with("QUADS")))
             .filter(|(name, _)| values[&(kernel.as_str(), name.as_str())].len() > 1)
-            .map(|(name, value)| format!(" {}{value}", name.to_lowercase()));
+            .map(|(name, value)| {
+                format!(" {} {value}", name.to_lowercase().replace("threads_", ""))
+            });
         kernel.clone() + &telling.collect::<String>()
     };
     kernels.iter().map(label).collect()
+}
+
+fn print_assumptions() {
+    println!(
+        "\nThe model of a step: the sum over its dispatches of {} µs and the longest of",
+        model::DISPATCH / 1e3
+    );
+    println!(
+        "  - what keeps a unit busiest: vector and scalar instructions, loads from the cache, workgroup memory;"
+    );
+    let [load, workgroup, scalar] = model::LATENCY;
+    println!(
+        "  - how long a wave alone takes (a load {load} cycles, workgroup memory {workgroup}, a scalar load {scalar}), for as"
+    );
+    println!("    many rounds as its waves need;");
+    println!("  - all bytes that are bound, at the bandwidth of the GPU's memory.");
+    println!(
+        "Loops run as often as in the first thread of the middle workgroup. All waves do the same, at the full clock."
+    );
+    for Gpu { family, card, units, simds, lanes, clock, bandwidth, cache } in GPUS {
+        println!(
+            "  {family:<10}{card:<12}{units:>3} units of {simds} SIMDs of {lanes} lanes, {clock} GHz, {bandwidth} GB/s, {cache} bytes per cycle from a unit's cache"
+        );
+    }
 }
 
 /// What a step costs on a GPU.
@@ -160,10 +135,12 @@ struct StepCost {
     dispatches: usize,
     /// Nanoseconds of computing.
     time: f64,
+    /// Dispatches with loops that were not found in the shader.
     unmatched: usize,
     kernels: BTreeMap<String, KernelCost>,
 }
 
+/// What all dispatches of a kernel cost.
 #[derive(Default)]
 struct KernelCost {
     dispatches: usize,
@@ -194,64 +171,76 @@ impl StepCost {
     }
 }
 
-fn print_steps(
+/// A table of a network's step on all GPUs, ours and others', and one of its kernels on one.
+fn print_step(
     targets: &mut [Target],
     shaders: &mut Shaders,
-    captured: Vec<Captured>,
+    network: Network,
+    others: Vec<(String, Vec<Dispatch>)>,
 ) -> Result<()> {
-    let mut others: HashMap<String, Vec<(String, Vec<Dispatch>)>> = HashMap::new();
-    for step in captured {
-        let of = others.entry(step.preset.clone()).or_default();
-        of.push((step.who.clone(), step.dispatches()));
+    println!("\n{}: {}", network.name(), network.about());
+    println!("µs of computing; µs with dispatches; and how many times the best of ours that is");
+    let head: String = targets.iter().map(|target| format!("{:>24}", target.gpu.family)).collect();
+    println!("{:<30}{:>11}{head}", "", "dispatches");
+    let mut steps = Vec::new();
+    for tile in Tile::CANDIDATES {
+        let Tile { rows, cols, threads_x, threads_y, depth } = tile;
+        let memory = if depth > 0 { format!(", {depth} deep") } else { String::new() };
+        let who = format!("ours, {rows}×{cols} on {threads_x}×{threads_y}{memory}");
+        steps.push((who, network.step(tile)?));
     }
-    println!("\nA training step: µs of computing, and with 24 µs for each dispatch");
-    for network in Network::ALL {
-        println!("\n{}: {}", network.name(), network.about());
-        let mut steps = Vec::new();
-        for tile in Tile::CANDIDATES {
-            let Tile { rows, cols, threads_x, threads_y, depth } = tile;
-            let memory = if depth > 0 { format!(", depth {depth}") } else { String::new() };
-            let who = format!("ours, {rows}×{cols} on {threads_x}×{threads_y}{memory}");
-            steps.push((who, network.step(tile)?));
-        }
-        steps.extend(others.remove(network.name()).unwrap_or_default());
-        let head: String = targets.iter().map(|target| format!("{:>20}", target.gpu.family)).collect();
-        println!("{:<32}{:>11}{head}", "", "dispatches");
-        for (who, step) in &steps {
-            let mut cells = String::new();
-            let mut unmatched = 0;
-            for target in targets.iter_mut() {
-                let cost = StepCost::new(target, shaders, step)?;
-                unmatched += cost.unmatched;
-                cells += &format!("{:>10.0}{:>10.0}", 1e-3 * cost.time, 1e-3 * cost.total());
-            }
-            println!("{who:<32}{:>11}{cells}   {unmatched}", step.len());
-        }
-        for target in targets.iter_mut().filter(|target| target.gpu.family == "NAVI21") {
-            for (who, step) in steps.iter().take(2) {
-                let cost = StepCost::new(target, shaders, step)?;
-                println!("\n  {} of {who}: dispatches, µs, share of the multiply-add peak, held back by", target.gpu.family);
-                let mut kernels: Vec<_> = cost.kernels.iter().collect();
-                kernels.sort_by(|a, b| b.1.time.total_cmp(&a.1.time));
-                for (name, kernel) in kernels.iter().take(8) {
-                    let mut bounds: Vec<_> = kernel.bounds.iter().collect();
-                    bounds.sort_by(|a, b| b.1.total_cmp(a.1));
-                    let bounds: Vec<_> = bounds
-                        .iter()
-                        .map(|(bound, time)| {
-                            format!("{} {:.0} %", bound.name(), 100.0 * *time / kernel.time)
-                        })
-                        .collect();
-                    println!(
-                        "  {name:<32}{:>6}{:>10.1}{:>7.0} %  {}",
-                        kernel.dispatches,
-                        1e-3 * kernel.time,
-                        100.0 * kernel.multiply_add_time / kernel.time,
-                        bounds.join(", ")
-                    );
-                }
-            }
-        }
+    let ours = steps.len();
+    steps.extend(others);
+    let mut costs: Vec<Vec<StepCost>> = Vec::new();
+    for (_, step) in &steps {
+        let each = targets.iter_mut().map(|target| StepCost::new(target, shaders, step));
+        costs.push(each.collect::<Result<_>>()?);
+    }
+    let best = |of: usize| {
+        let totals = costs[..ours].iter().map(|costs| costs[of].total());
+        totals.fold(f64::INFINITY, f64::min)
+    };
+    for ((who, step), costs) in steps.iter().zip(&costs) {
+        let cells = costs.iter().enumerate().map(|(of, cost)| {
+            let [time, total] = [cost.time, cost.total()].map(|time| 1e-3 * time);
+            format!("{time:>9.0}{total:>8.0}{:>5.1} ×", cost.total() / best(of))
+        });
+        let unmatched: usize = costs.iter().map(|cost| cost.unmatched).sum();
+        let note = if unmatched > 0 {
+            format!("  ({unmatched} times the number of iterations is the compiler's guess)")
+        } else {
+            String::new()
+        };
+        println!("{who:<30}{:>11}{}{note}", step.len(), cells.collect::<String>());
+    }
+    let detailed = targets.iter().position(|target| target.gpu.family == DETAILED);
+    let Some(detailed) = detailed else { return Ok(()) };
+    let fastest = (0..ours)
+        .min_by(|&a, &b| costs[a][detailed].total().total_cmp(&costs[b][detailed].total()));
+    if let Some(fastest) = fastest {
+        println!(
+            "{DETAILED}, {}: µs, share of the multiply-add peak, held back by",
+            steps[fastest].0
+        );
+        print_kernel_costs(&costs[fastest][detailed]);
     }
     Ok(())
+}
+
+fn print_kernel_costs(cost: &StepCost) {
+    let mut kernels: Vec<_> = cost.kernels.iter().collect();
+    kernels.sort_by(|a, b| b.1.time.total_cmp(&a.1.time));
+    for (name, KernelCost { dispatches, time, multiply_add_time, bounds }) in kernels {
+        let mut bounds: Vec<_> = bounds.iter().collect();
+        bounds.sort_by(|a, b| b.1.total_cmp(a.1));
+        let percent = |part: f64| 100.0 * part / time;
+        let bounds =
+            bounds.iter().map(|(bound, part)| format!("{} {:.0} %", bound.name(), percent(**part)));
+        let bounds = bounds.collect::<Vec<_>>().join(", ");
+        println!(
+            "  {name:<28}{dispatches:>11}{:>9.1}{:>6.1} %  {bounds}",
+            1e-3 * time,
+            percent(*multiply_add_time)
+        );
+    }
 }

@@ -77,7 +77,7 @@ pub const DISPATCH: f64 = 24_000.0;
 const WORKGROUP_MEMORY: f64 = 128.0;
 
 /// Cycles until a load, workgroup memory and a scalar load have arrived.
-const LATENCY: [f64; 3] = [320.0, 64.0, 60.0];
+pub const LATENCY: [f64; 3] = [320.0, 64.0, 60.0];
 
 /// Cycles until all waves of a workgroup have met.
 const BARRIER: f64 = 30.0;
@@ -123,10 +123,14 @@ pub struct Cost {
     pub time: f64,
     /// Nanoseconds that its multiply-adds alone would take, if all SIMDs had the same number.
     pub multiply_add_time: f64,
+    /// Multiply-adds of all threads.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "a test holds them against a matrix multiply's")
+    )]
+    pub multiply_adds: f64,
     /// What holds it back.
     pub bound: Bound,
-    /// Cycles between two waves on a SIMD.
-    pub inverse_throughput: f64,
     /// Whether each loop of the disassembly was found in the shader.
     pub loops_matched: bool,
 }
@@ -147,7 +151,8 @@ pub fn cost(
     // Of GCN's four SIMDs one issues in each cycle.
     let issue = if gpu.simds == 4 { 4.0 } else { 1.0 };
     let simds = f64::from(gpu.simds);
-    let [mut multiply_adds, mut vectors, mut scalars, mut cache, mut workgroup, mut latency] = [0.0; 6];
+    let [mut multiply_adds, mut vectors, mut scalars, mut cache, mut workgroup, mut latency] =
+        [0.0; 6];
     for (index, block) in assembly.blocks.iter().enumerate() {
         let times = assembly.loop_of(index).map_or(1.0, |which| iterations[which]);
         for work in block {
@@ -175,9 +180,9 @@ pub fn cost(
         (cache, Bound::Cache),
         (workgroup, Bound::Workgroup),
     ];
-    let throughput = busy.into_iter().fold((0.0, vector_bound), |most, one| {
-        if one.0 > most.0 { one } else { most }
-    });
+    let throughput = busy
+        .into_iter()
+        .fold((0.0, vector_bound), |most, one| if one.0 > most.0 { one } else { most });
     let groups: f64 = workgroups.into_iter().map(f64::from).product();
     let waves = groups * f64::from(threads.div_ceil(statistics.wave_size));
     let all_simds = f64::from(gpu.units * gpu.simds);
@@ -197,8 +202,8 @@ pub fn cost(
     Cost {
         time: most.0,
         multiply_add_time: waves * multiply_adds / all_simds / gpu.clock,
+        multiply_adds: waves * wave * multiply_adds / vector,
         bound: most.1,
-        inverse_throughput: throughput.0.max(latency / slots.max(1.0)),
         loops_matched,
     }
 }

@@ -6,6 +6,7 @@
 
 use std::ffi::CStr;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 use ash::{khr::pipeline_executable_properties, vk};
@@ -19,11 +20,6 @@ const MANIFESTS: [&str; 3] = [
     "/usr/share/vulkan/icd.d/radeon_icd.json",
 ];
 
-/// Whether the driver is installed.
-pub fn is_installed() -> bool {
-    manifest().is_some()
-}
-
 fn manifest() -> Option<&'static str> {
     MANIFESTS.into_iter().find(|path| Path::new(path).exists())
 }
@@ -35,8 +31,10 @@ pub struct Statistics {
     pub vgprs: u64,
     /// Scalar registers of a wave.
     pub sgprs: u64,
-    /// Registers of both kinds that had to go to memory.
-    pub spills: u64,
+    /// Vector registers that had to go to memory.
+    pub spilled_vgprs: u64,
+    /// Scalar registers that had to go elsewhere.
+    pub spilled_sgprs: u64,
     /// Bytes of a workgroup's memory.
     pub lds: u64,
     /// Waves that a SIMD holds at a time.
@@ -52,6 +50,13 @@ pub struct Statistics {
     pub assembly: String,
 }
 
+impl Statistics {
+    /// Registers of both kinds that had to go elsewhere.
+    pub const fn spilled(&self) -> u64 {
+        self.spilled_vgprs + self.spilled_sgprs
+    }
+}
+
 /// A device of one family.
 pub struct Compiler {
     _entry: ash::Entry,
@@ -63,7 +68,8 @@ pub struct Compiler {
 impl Compiler {
     /// A compiler for the GPUs that RADV calls `family`.
     pub fn new(family: &str) -> Result<Self> {
-        let manifest = manifest().context("Mesa's RADV driver is not installed")?;
+        let manifest = manifest()
+            .context("Mesa's RADV driver is not installed: Debian's mesa-vulkan-drivers has it")?;
         let variables = [
             ("VK_ICD_FILENAMES", manifest),
             ("VK_DRIVER_FILES", manifest),
@@ -71,8 +77,11 @@ impl Compiler {
             // Else pipelines of an earlier run come without their statistics.
             ("MESA_SHADER_CACHE_DISABLE", "true"),
         ];
+        // Which family it is stands in the environment, so devices are made one after the other.
+        static TURN: Mutex<()> = Mutex::new(());
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, value) in variables {
-            // SAFETY: this program has one thread.
+            // SAFETY: no other thread of this program looks at the environment meanwhile.
             unsafe { std::env::set_var(name, value) };
         }
         // SAFETY: all handles come from the calls before, and all structures outlive their calls.
@@ -87,12 +96,12 @@ impl Compiler {
             let name = properties.device_name_as_c_str()?.to_string_lossy();
             ensure!(name.contains(family), "RADV offers {name} for {family}");
             let queue = [vk::DeviceQueueCreateInfo::default().queue_priorities(&[1.0])];
-            let extensions =
-                [pipeline_executable_properties::NAME, ash::ext::robustness2::NAME].map(CStr::as_ptr);
+            let extensions = [pipeline_executable_properties::NAME, ash::ext::robustness2::NAME]
+                .map(CStr::as_ptr);
             // As wgpu and browsers ask for it: what lies outside a buffer reads as nothing.
             let features = vk::PhysicalDeviceFeatures::default().robust_buffer_access(true);
-            let mut robustness = vk::PhysicalDeviceRobustness2FeaturesEXT::default()
-                .robust_buffer_access2(true);
+            let mut robustness =
+                vk::PhysicalDeviceRobustness2FeaturesEXT::default().robust_buffer_access2(true);
             let mut executable =
                 vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR::default()
                     .pipeline_executable_info(true);
@@ -166,14 +175,14 @@ impl Compiler {
                 match &*name {
                     "VGPRs" => statistics.vgprs = value,
                     "SGPRs" => statistics.sgprs = value,
-                    "Spilled SGPRs" | "Spilled VGPRs" => statistics.spills += value,
+                    "Spilled SGPRs" => statistics.spilled_sgprs = value,
+                    "Spilled VGPRs" => statistics.spilled_vgprs = value,
                     "LDS size" => statistics.lds = value,
                     "Subgroups per SIMD" => statistics.waves = value,
                     "Instructions" => statistics.instructions = value,
                     "Inverse Throughput" => statistics.inverse_throughput = value,
                     _ => {}
                 }
-                if std::env::var_os("ISA_DEBUG").is_some() { eprintln!("{name}: {value}"); }
             }
             statistics.assembly = self.assembly(&info)?;
             Ok(statistics)
@@ -200,7 +209,6 @@ impl Compiler {
             for (text, bytes) in texts.iter().zip(&bytes) {
                 let name = text.name_as_c_str()?;
                 let content = CStr::from_bytes_until_nul(bytes)?.to_string_lossy();
-                if std::env::var_os("ISA_DEBUG").is_some() { eprintln!("=== {name:?}\n{content}"); }
                 if name == c"Assembly" {
                     return Ok(content.into_owned());
                 }

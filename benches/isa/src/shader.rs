@@ -4,7 +4,8 @@ use std::ffi::CString;
 
 use anyhow::{Context, Result, anyhow};
 use naga::back::spv;
-use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
+use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
+use naga::valid::{Capabilities, ValidationFlags, Validator};
 use naga::{AddressSpace, Module};
 
 /// What a binding is.
@@ -20,8 +21,6 @@ pub enum Resource {
 pub struct Shader {
     /// As naga has read it.
     pub module: Module,
-    /// What naga knows of its expressions.
-    pub info: ModuleInfo,
     /// The name of its entry point.
     pub entry: CString,
     /// Threads of a workgroup.
@@ -53,17 +52,20 @@ impl Shader {
             resources.resize(resources.len().max(group + 1), Vec::new());
             resources[group].push((binding.binding, resource));
         }
-        // As wgpu asks for it: indices that a buffer does not have are kept within it by the driver.
-        let unchecked = naga::proc::BoundsCheckPolicy::Unchecked;
+        // As Chromium does it where the driver keeps indices within buffers. Firefox and wgpu itself also
+        // bound every loop by a counter. That workgroup memory is cleared is left out: everybody does it in
+        // another way, and it takes a few instructions.
+        let unchecked = BoundsCheckPolicy::Unchecked;
         let options = spv::Options {
-            lang_version: (1, 3),
+            lang_version: (1, 6),
             flags: spv::WriterFlags::empty(),
-            bounds_check_policies: naga::proc::BoundsCheckPolicies {
-                index: naga::proc::BoundsCheckPolicy::Restrict,
+            bounds_check_policies: BoundsCheckPolicies {
+                index: BoundsCheckPolicy::Restrict,
                 buffer: unchecked,
                 image_load: unchecked,
                 binding_array: unchecked,
             },
+            zero_initialize_workgroup_memory: spv::ZeroInitializeWorkgroupMemoryMode::None,
             force_loop_bounding: false,
             ..spv::Options::default()
         };
@@ -72,6 +74,6 @@ impl Shader {
             entry_point: name.clone(),
         };
         let spirv = spv::write_vec(&module, &info, &options, Some(&pipeline))?;
-        Ok(Self { module, info, entry: CString::new(name)?, workgroup, resources, spirv })
+        Ok(Self { module, entry: CString::new(name)?, workgroup, resources, spirv })
     }
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
-use hidden_gaussian::compute::{Engine, Profile, Program, Scope, Stage};
-use hidden_gaussian::data::{Shape, faces::faces};
+use hidden_gaussian::compute::{Profile, Program, Scope, Stage};
+use hidden_gaussian::data::Shape;
 use hidden_gaussian::denoiser::{Denoiser, Empirical, TrainingSets};
 use hidden_gaussian::kernels::matmul::Tile;
 use hidden_gaussian::kernels::{self, Sigma};
@@ -81,7 +81,8 @@ impl Network {
             Self::UNet => (shape(16, 1), Config::faithful(shape(16, 1), seeds)),
             Self::ColourUNet => {
                 let shape = shape(32, 3);
-                let architecture = Architecture::UNet { shape, width: 32, levels: 2, norm: Norm::None };
+                let architecture =
+                    Architecture::UNet { shape, width: 32, levels: 3, norm: Norm::None };
                 (shape, Config { architecture, ..Config::faithful(shape, seeds) })
             }
         }
@@ -109,7 +110,8 @@ fn profile(tile: Tile) -> Profile {
     Profile { tile, ..Profile::default() }
 }
 
-fn dispatch(program: &Program, stage: &Stage) -> Dispatch {
+/// A stage of `program`.
+pub fn dispatch(program: &Program, stage: &Stage) -> Dispatch {
     let members = program.members();
     let bytes = stage.bindings.iter().map(|binding| {
         let copies = if binding.view.buffer.scope() == Scope::Member { members } else { 1 };

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use anyhow::{Context, Result, bail};
 use naga::{
     AddressSpace, Arena, ArraySize, BinaryOperator, Block, BuiltIn, Expression, Function,
-    GlobalVariable, Handle, Literal, LocalVariable, MathFunction, Module, Scalar, ScalarKind,
-    Statement, SwitchValue, Type, TypeInner, UnaryOperator,
+    GlobalVariable, Handle, Literal, LocalVariable, MathFunction, Module, RelationalFunction,
+    Scalar, ScalarKind, Statement, SwitchValue, Type, TypeInner, UnaryOperator,
 };
 
 /// The contents of uniform buffers, by group and binding.
@@ -28,8 +28,6 @@ pub struct Loop {
     pub iterations: u64,
     /// Times that it was begun.
     pub entered: u64,
-    /// Loops around it.
-    pub depth: usize,
 }
 
 /// Follows the first thread of the workgroup in the middle of a dispatch of `workgroups`.
@@ -70,7 +68,7 @@ pub fn count(module: &Module, workgroups: [u32; 3], uniforms: &Uniforms) -> Resu
     };
     thread.call(&entry.function, arguments)?;
     let mut loops = Vec::new();
-    list(module, &entry.function.body, &mut Vec::new(), 0, &thread.counts, &mut loops);
+    list(module, &entry.function.body, &mut Vec::new(), &thread.counts, &mut loops);
     Ok(loops)
 }
 
@@ -86,33 +84,32 @@ fn list(
     module: &Module,
     block: &Block,
     place: &mut Place,
-    depth: usize,
     counts: &HashMap<Place, (u64, u64)>,
     loops: &mut Vec<Loop>,
 ) {
     for statement in block {
         match statement {
-            Statement::Block(block) => list(module, block, place, depth, counts, loops),
+            Statement::Block(block) => list(module, block, place, counts, loops),
             Statement::If { accept, reject, .. } => {
-                list(module, accept, place, depth, counts, loops);
-                list(module, reject, place, depth, counts, loops);
+                list(module, accept, place, counts, loops);
+                list(module, reject, place, counts, loops);
             }
             Statement::Switch { cases, .. } => {
                 for case in cases {
-                    list(module, &case.body, place, depth, counts, loops);
+                    list(module, &case.body, place, counts, loops);
                 }
             }
             Statement::Loop { body, continuing, .. } => {
                 place.push(address(statement));
                 let (entered, iterations) = counts.get(place).copied().unwrap_or_default();
-                loops.push(Loop { iterations, entered, depth });
-                list(module, body, place, depth + 1, counts, loops);
-                list(module, continuing, place, depth + 1, counts, loops);
+                loops.push(Loop { iterations, entered });
+                list(module, body, place, counts, loops);
+                list(module, continuing, place, counts, loops);
                 place.pop();
             }
             Statement::Call { function, .. } => {
                 place.push(address(statement));
-                list(module, &module.functions[*function].body, place, depth, counts, loops);
+                list(module, &module.functions[*function].body, place, counts, loops);
                 place.pop();
             }
             _ => {}
@@ -274,8 +271,7 @@ impl<'a> Thread<'a> {
                     SwitchValue::U32(value) => selector == Value::U32(value),
                     SwitchValue::Default => false,
                 };
-                let default =
-                    || cases.iter().position(|case| case.value == SwitchValue::Default);
+                let default = || cases.iter().position(|case| case.value == SwitchValue::Default);
                 let found = cases.iter().position(|case| matches(&case.value)).or_else(default);
                 for case in found.map_or(&[][..], |first| &cases[first..]) {
                     match self.block(function, &case.body)? {
@@ -422,14 +418,21 @@ impl<'a> Thread<'a> {
                     _ => Value::Unknown,
                 }
             }
+            Expression::Relational { fun, argument } => {
+                relational(*fun, self.value(function, *argument)?)
+            }
             Expression::Math { fun, arg, arg1, arg2, .. } => {
-                let (fun, first) = (*fun, self.value(function, *arg)?);
-                match (arg1, arg2) {
-                    (Some(second), None) => {
-                        let second = self.value(function, *second)?;
-                        first.zip(second, &|first, second| math(fun, first, second))
+                let first = self.value(function, *arg)?;
+                let Some(second) = arg1 else { return Ok(Value::Unknown) };
+                let second = self.value(function, *second)?;
+                match (fun, arg2) {
+                    (MathFunction::Clamp, Some(third)) => {
+                        let third = self.value(function, *third)?;
+                        let low = first.zip(second, &|a, b| math(MathFunction::Max, a, b));
+                        low.zip(third, &|a, b| math(MathFunction::Min, a, b))
                     }
-                    _ => Value::Unknown,
+                    (MathFunction::Dot, _) => dot(first, second),
+                    _ => first.zip(second, &|first, second| math(*fun, first, second)),
                 }
             }
             Expression::As { expr, kind, convert } => {
@@ -448,7 +451,8 @@ impl<'a> Thread<'a> {
                 let global = &self.module.global_variables[variable];
                 match global.space {
                     AddressSpace::Uniform => {
-                        let binding = global.binding.map(|binding| (binding.group, binding.binding));
+                        let binding =
+                            global.binding.map(|binding| (binding.group, binding.binding));
                         let bytes = binding.and_then(|binding| self.uniforms.get(&binding));
                         let Some(bytes) = bytes else { return Value::Unknown };
                         return uniform(self.module, global.ty, bytes, path);
@@ -670,6 +674,29 @@ fn math(fun: MathFunction, first: Value, second: Value) -> Value {
     }
 }
 
+fn dot(first: Value, second: Value) -> Value {
+    let products = first.zip(second, &|a, b| binary(BinaryOperator::Multiply, a, b));
+    let Value::Parts(products) = products else { return Value::Unknown };
+    let sum = products.into_iter().reduce(|a, b| binary(BinaryOperator::Add, a, b));
+    sum.unwrap_or(Value::Unknown)
+}
+
+fn relational(fun: RelationalFunction, value: Value) -> Value {
+    let deciding = match fun {
+        RelationalFunction::All => Value::Bool(false),
+        RelationalFunction::Any => Value::Bool(true),
+        _ => return Value::Unknown,
+    };
+    let parts = if let Value::Parts(parts) = value { parts } else { vec![value] };
+    if parts.contains(&deciding) {
+        deciding
+    } else if parts.contains(&Value::Unknown) {
+        Value::Unknown
+    } else {
+        parts.into_iter().next().unwrap_or(Value::Unknown)
+    }
+}
+
 fn cast(kind: ScalarKind, convert: bool, value: Value) -> Value {
     match (kind, value) {
         (ScalarKind::Uint, Value::U32(value)) => Value::U32(value),
@@ -682,5 +709,53 @@ fn cast(kind: ScalarKind, convert: bool, value: Value) -> Value {
         (ScalarKind::Bool, Value::U32(value)) if convert => Value::Bool(value != 0),
         (ScalarKind::Bool, Value::I32(value)) if convert => Value::Bool(value != 0),
         _ => Value::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHADER: &str = "
+struct Params { rows: u32, cols: i32 }
+@group(0) @binding(1) var<uniform> p: Params;
+@group(0) @binding(2) var<storage, read_write> out: array<f32>;
+
+fn row(first: u32) -> f32 {
+    var sum = 0.0;
+    for (var j = i32(first); j < p.cols; j += 4) {
+        if j == 8 {
+            continue;
+        }
+        sum += out[j];
+    }
+    return sum;
+}
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    for (var i = 0u; i < p.rows; i++) {
+        out[id.x] += row(i);
+        while out[i] > 0.0 {
+            out[i] -= 1.0;
+        }
+    }
+    if id.x < 64u {
+        for (var i = 0u; i < 1000u; i++) {
+            out[i] = 0.0;
+        }
+    }
+}
+";
+
+    #[test]
+    fn loops_are_counted_over_the_whole_run() {
+        let module = naga::front::wgsl::parse_str(SHADER).unwrap();
+        let params = [3_u32, 12].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let uniforms = Uniforms::from([((0, 1), params)]);
+        let loops = count(&module, [4, 1, 1], &uniforms).unwrap();
+        let found: Vec<_> = loops.iter().map(|one| (one.entered, one.iterations)).collect();
+        // A row begins at 0, 1 or 2; where a loop ends is unknown if numbers decide it.
+        assert_eq!(found, [(1, 3), (3, 9), (3, 3 * SUPPOSED), (0, 0)]);
     }
 }
