@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use hidden_gaussian::kernels::matmul::Tile;
 
-use self::model::{Bound, GPUS, Gpu};
+use self::model::{Bound, Cost, GPUS, Gpu};
 use self::radv::Statistics;
 use self::step::{Captured, Dispatch, Network};
 use self::target::{Shaders, Target};
@@ -36,7 +36,7 @@ fn main() -> Result<()> {
     let mut others: HashMap<String, Vec<(String, Vec<Dispatch>)>> = HashMap::new();
     for step in captured {
         let of = others.entry(step.preset.clone()).or_default();
-        of.push((step.who.clone(), step.dispatches()));
+        of.push((step.library().to_owned(), step.dispatches()));
     }
     for network in Network::ALL {
         let others = others.remove(network.name()).unwrap_or_default();
@@ -138,6 +138,8 @@ struct StepCost {
     /// Dispatches with loops that were not found in the shader.
     unmatched: usize,
     kernels: BTreeMap<String, KernelCost>,
+    /// Each dispatch by itself.
+    each: Vec<Cost>,
 }
 
 /// What all dispatches of a kernel cost.
@@ -161,6 +163,7 @@ impl StepCost {
             kernel.time += cost.time;
             kernel.multiply_add_time += cost.multiply_add_time;
             *kernel.bounds.entry(cost.bound).or_default() += cost.time;
+            sum.each.push(cost);
         }
         Ok(sum)
     }
@@ -222,9 +225,29 @@ fn print_step(
             "{DETAILED}, {}: µs, share of the multiply-add peak, held back by",
             steps[fastest].0
         );
-        print_kernel_costs(&costs[fastest][detailed]);
+        let cost = &costs[fastest][detailed];
+        print_kernel_costs(cost);
+        println!("The longest of them, one by one");
+        print_longest(&steps[fastest].1, &cost.each);
     }
     Ok(())
+}
+
+/// Dispatches that are shown one by one.
+const LONGEST: usize = 12;
+
+fn print_longest(step: &[Dispatch], costs: &[Cost]) {
+    let mut longest: Vec<_> = step.iter().zip(costs).collect();
+    longest.sort_by(|a, b| b.1.time.total_cmp(&a.1.time));
+    for (Dispatch { kernel, workgroups: [x, y, z], .. }, cost) in longest.iter().take(LONGEST) {
+        let share = 100.0 * cost.multiply_add_time / cost.time;
+        let workgroups = format!("{x}×{y}×{z}");
+        println!(
+            "  {kernel:<28}{workgroups:>11}{:>9.1}{share:>6.1} %  {}",
+            1e-3 * cost.time,
+            cost.bound.name()
+        );
+    }
 }
 
 fn print_kernel_costs(cost: &StepCost) {

@@ -97,7 +97,7 @@ impl Network {
 
 fn training_step(shape: Shape, config: Config, tile: Tile) -> Result<Vec<Dispatch>> {
     let images = vec![0.0; 256 * shape.dim()];
-    let sets = TrainingSets::new(images, shape.dim(), vec![0..256])?;
+    let sets = TrainingSets::single(images, shape.dim())?;
     let plan = Plan::with_profile(profile(tile), config, &sets)?;
     let mut routines = plan.program.routines();
     let (_, stages) =
@@ -184,8 +184,7 @@ fn empirical(tile: Tile) -> Result<Vec<Dispatch>> {
 /// A step of another library, as it was seen in a browser (`benches/peers/src/capture.js`).
 #[derive(Debug, Deserialize)]
 pub struct Captured {
-    /// Whose it is.
-    pub who: String,
+    who: String,
     /// The network's name.
     pub preset: String,
     shaders: Vec<String>,
@@ -213,6 +212,15 @@ impl Captured {
     pub fn read(path: &Path) -> Result<Vec<Self>> {
         let file = File::open(path).with_context(|| format!("no file {}", path.display()))?;
         Ok(serde_json::from_reader(BufReader::new(file))?)
+    }
+
+    /// Whose it is.
+    pub fn library(&self) -> &str {
+        match self.who.as_str() {
+            "jaxjs" => "jax-js",
+            "tfjs" => "TensorFlow.js",
+            other => other,
+        }
     }
 
     /// The dispatches.
