@@ -13,9 +13,7 @@ use std::time::Instant;
 
 use hidden_gaussian::compute::{Engine, Loaded, Program, Routine};
 use hidden_gaussian::data::TrainingSets;
-use hidden_gaussian::denoiser::{
-    Denoiser, Empirical, Fitting, GaussianFit, Neighbours,
-};
+use hidden_gaussian::denoiser::{Denoiser, Empirical, Fitting, GaussianFit, Neighbours};
 use hidden_gaussian::kernels::Sigma;
 use hidden_gaussian::kernels::matmul::{Layout, Matmul};
 use hidden_gaussian::rng::{Stream, fill_normals};

@@ -8,7 +8,7 @@ use crate::data::TrainingSets;
 use crate::error::Result;
 use crate::kernels::matmul::{Keep, Layout, Matmul};
 use crate::kernels::nearest_tile::{self, CANDIDATES};
-use crate::kernels::softmax_tile::{self, STATE, ImageTile};
+use crate::kernels::softmax_tile::{self, ImageTile, STATE};
 use crate::kernels::{Sigma, rank_candidates, refine_mean, row_compare, transpose_divide};
 
 /// Training images in a tile: large enough to keep a matrix multiply busy, small enough to stay in

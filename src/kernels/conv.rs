@@ -229,9 +229,13 @@ impl Conv {
 }
 
 /// Blocks of four by four in a register tile: those of the engine's matrix multiply, or fewer if a
-/// result of this shape has no more.
+/// result of this shape has no more. One, where that goes through workgroup memory: a convolution does
+/// not, and with four blocks so few threads fit beside each other that none is ready while others load.
 pub(super) fn quads(program: &Program, [rows, cols]: [usize; 2]) -> [u32; 2] {
     let tile = program.profile().tile;
+    if tile.depth > 0 {
+        return [1, 1];
+    }
     let side = |most: u32, extent: usize| (most / 4).clamp(1, extent.div_ceil(4).max(1) as u32);
     [side(tile.rows, rows), side(tile.cols, cols)]
 }

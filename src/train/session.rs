@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Checkpoint, Config};
-use crate::compute::{Buffer, Control, Engine, Loaded, Program, Routine, elements};
+use crate::compute::{Buffer, Control, Engine, Loaded, Profile, Program, Routine, elements};
 use crate::data::TrainingSets;
 use crate::denoiser::Trained;
 use crate::error::{Error, Result};
@@ -52,6 +52,12 @@ impl Plan {
     /// Records the training step of an ensemble: member `i` learns set `i` of `sets` with seed `i`
     /// of `config`.
     pub fn new(engine: &Engine, config: Config, sets: &TrainingSets) -> Result<Self> {
+        Self::with_profile(engine.profile(), config, sets)
+    }
+
+    /// The same for an engine that is not here.
+    #[doc(hidden)]
+    pub fn with_profile(profile: Profile, config: Config, sets: &TrainingSets) -> Result<Self> {
         config.check()?;
         let members = sets.ranges().len();
         if config.seeds.len() != members {
@@ -61,7 +67,7 @@ impl Plan {
             ));
         }
         let network = config.architecture.network(sets.dim())?;
-        let mut program = engine.program(members)?;
+        let mut program = Program::new(members, profile)?;
         let p = &mut program;
         let parameters = network.parameters();
         let len = parameters.buffer_len();

@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 
 use crate::{
-    process::{cargo, command, root, run, target_dir, which},
+    process::{cargo, command, root, run, target_dir, which, www},
     serve::Server,
     site::{self, WASM_TARGET},
     tools::{self, Package},
@@ -35,6 +35,36 @@ pub(crate) fn bench() -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// What the compiler of GPUs that are not here makes of our shaders, and of others' if they can be had.
+pub(crate) fn isa() -> Result<()> {
+    tools::require(&[Package::Vulkan])?;
+    let mut isa = cargo(["run", "--quiet", "--package", "isa", "--"]);
+    match capture() {
+        Ok(file) => isa.arg(file),
+        Err(error) => {
+            println!("\nNot beside jax-js and TensorFlow.js: {error:#}");
+            &mut isa
+        }
+    };
+    run(&mut isa)
+}
+
+/// A file of the shaders that jax-js and TensorFlow.js run in a training step.
+fn capture() -> Result<PathBuf> {
+    tools::require(&[Package::Chromium])?;
+    // The page's packages bring the bundler and what drives the browser.
+    site::npm_install_in(&www())?;
+    site::npm_install_in(&peers())?;
+    let folder = target_dir()?.join("bench");
+    fs::create_dir_all(&folder)?;
+    let file = folder.join("captured.json");
+    run(command("node", [peers().join("capture.mjs")])
+        .env("BENCH_SITE", folder.join("capture-site"))
+        .env("CAPTURE", &file)
+        .env("CHROMIUM", tools::chromium()?))?;
+    Ok(file)
 }
 
 /// The other programs, and what drives them.

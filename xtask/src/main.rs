@@ -36,6 +36,8 @@ Commands:
   format   Format Rust, JavaScript, CSS and HTML
   bench    Print the rates of the engines, natively beside JAX and in Chromium beside jax-js and
            TensorFlow.js
+      --isa            Instead, print what the compiler of AMD's GPUs makes of the shaders, and how
+                       long a training step should take there
   screenshots
            Take the README's pictures (docs/), and one of every section (target/screenshots/)
 
@@ -52,7 +54,7 @@ enum Task {
     Setup,
     Test { only: Vec<String> },
     Format,
-    Bench,
+    Bench { isa: bool },
     Screenshots,
 }
 
@@ -67,7 +69,7 @@ fn parse() -> Result<Task, lexopt::Error> {
         Some(Value(name)) if name == "setup" => Task::Setup,
         Some(Value(name)) if name == "format" => Task::Format,
         Some(Value(name)) if name == "test" => Task::Test { only: Vec::new() },
-        Some(Value(name)) if name == "bench" => Task::Bench,
+        Some(Value(name)) if name == "bench" => Task::Bench { isa: false },
         Some(Value(name)) if name == "screenshots" => Task::Screenshots,
         Some(Value(name)) => return Err(format!("there is no command {name:?}").into()),
         Some(other) => return Err(other.unexpected()),
@@ -81,6 +83,7 @@ fn parse() -> Result<Task, lexopt::Error> {
             (Task::Serve(options), Long("open")) => options.open = true,
             (Task::Serve(options), Long("no-build")) => options.build = false,
             (Task::Serve(options), Long("prefix")) => options.prefix = args.value()?.string()?,
+            (Task::Bench { isa }, Long("isa")) => *isa = true,
             (Task::Test { only }, Long("only")) => {
                 only.extend(args.value()?.string()?.split(',').map(str::to_owned));
             }
@@ -100,7 +103,8 @@ fn run() -> Result<ExitCode> {
         Task::Setup => tools::setup()?,
         Task::Format => test::format_everything()?,
         Task::Test { only } => return test::test(&only),
-        Task::Bench => bench::bench()?,
+        Task::Bench { isa: false } => bench::bench()?,
+        Task::Bench { isa: true } => bench::isa()?,
         Task::Screenshots => screenshots::screenshots()?,
     }
     Ok(ExitCode::SUCCESS)

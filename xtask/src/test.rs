@@ -42,11 +42,13 @@ enum Lane {
     Last,
 }
 
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 14] = [
     Part::native("clippy", "no warning, native and wasm32, with and without training", clippy),
     Part::native("doc", "the documentation builds without a warning", doc),
     Part::native("unit", "native unit, integration and documentation tests", unit),
     Part::native("gpu", "native tests on a Vulkan adapter (tests/native/gpu/)", gpu)
+        .needs(&[Package::Vulkan]),
+    Part::native("isa", "no kernel spills registers on AMD's GPUs (benches/isa/)", isa)
         .needs(&[Package::Vulkan]),
     Part::page("build", "the site builds, within its size budget", build),
     Part::page("format", "rustfmt, Biome and Prettier have nothing to change", format),
@@ -287,12 +289,21 @@ fn doc(row: &mut Row) -> Result<()> {
 
 fn unit(row: &mut Row) -> Result<()> {
     let tests = ["--lib", "--bins", "--test", "native"];
-    row.tests(cargo(["test", "--workspace", "--no-fail-fast"]).args(tests))?;
+    row.tests(cargo(["test", "--workspace", "--exclude", "isa", "--no-fail-fast"]).args(tests))?;
     row.tests(&mut cargo(["test", "--doc"]))
 }
 
 fn gpu(row: &mut Row) -> Result<()> {
     ignored(row, "gpu::")
+}
+
+/// Without the driver the tests that need it are skipped.
+fn isa(row: &mut Row) -> Result<()> {
+    let mut tests = cargo(["test", "--package", "isa", "--"]);
+    if tools::has_radv() {
+        tests.arg("--include-ignored");
+    }
+    row.tests(&mut tests)
 }
 
 fn cancel(row: &mut Row) -> Result<()> {

@@ -103,6 +103,15 @@ pub(crate) fn install(packages: &[Package]) -> Result<()> {
     run(apt_get().args(["install", "--yes", "--no-install-recommends"]).args(missing))
 }
 
+/// Whether Mesa's driver for AMD's GPUs is here, which compiles for them where there is none.
+pub(crate) fn has_radv() -> bool {
+    fs::read_dir("/usr/share/vulkan/icd.d").is_ok_and(|mut manifests| {
+        manifests.any(|manifest| {
+            manifest.is_ok_and(|file| file.file_name().to_string_lossy().starts_with("radeon_icd"))
+        })
+    })
+}
+
 /// The browser of the tests.
 pub(crate) fn chromium() -> Result<PathBuf> {
     const MAC: &str = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome";

@@ -5,13 +5,13 @@
 import {
   blockUntilReady, defaultDevice, init, jit, lax, nn, numpy as np, random, tree, valueAndGrad,
 } from "@jax-js/jax";
-import { ADAM, EDM, FREQUENCIES, IMAGES, PRESETS, initialWeights, layers, parameterCount } from "./presets.js";
+import { ADAM, EDM, FREQUENCIES, IMAGES, NETWORKS, initialWeights, layers, parameterCount, pixels } from "./presets.js";
 
 export async function start({ engine, preset: name, pool: images }) {
   const available = await init(engine);
   if (!available.includes(engine)) throw new Error(`jax-js has no ${engine} here`);
   defaultDevice(engine);
-  const preset = PRESETS[name];
+  const preset = NETWORKS[name];
   const params = Object.fromEntries(layers(preset).map((layer) => [layer.name, initial(layer)]));
   const zeros = () => tree.map((w) => np.zeros(w.shape), params);
   let state = {
@@ -22,7 +22,7 @@ export async function start({ engine, preset: name, pool: images }) {
     key: random.key(1),
     count: np.array([0]),
   };
-  const pool = np.array(images, { shape: [IMAGES, preset.size ** 2] });
+  const pool = np.array(images, { shape: [IMAGES, pixels(preset)] });
   const step = jit(trainingStep(preset));
   return {
     parameters: parameterCount(preset),
@@ -45,8 +45,8 @@ function initial(layer) {
 }
 
 function trainingStep(preset) {
-  const { batch, size, rate } = preset;
-  const dim = size ** 2;
+  const { batch, rate } = preset;
+  const dim = pixels(preset);
   const network = preset.kind === "mlp" ? mlp(preset) : unet(preset);
   const loss = (params, x, features, target) =>
     np.mean(np.square(network(params, x, features).sub(target)));
@@ -132,7 +132,7 @@ function skip(x, [w, b]) {
   return conv(x, [w.transpose([1, 0]).reshape([outputs, inputs, 1, 1]), b]);
 }
 
-function unet({ size, width, batch }) {
+function unet({ size, channels = 1, width, levels = 2, batch }) {
   const half = size / 2;
   return (params, x, features) => {
     const modulated = modulation(params, features);
@@ -147,19 +147,25 @@ function unet({ size, width, batch }) {
       return conv(active, params[`${name}.second`]).add(residual);
     };
     const folded = x
-      .reshape([batch, half, 2, half, 2])
-      .transpose([0, 2, 4, 1, 3])
-      .reshape([batch, 4, half, half]);
-    const down = block("down", conv(folded, params.input), width);
-    let h = conv(down.ref, params.half, 2);
-    h = block("bottom0", h, 2 * width);
-    h = block("bottom1", h, 2 * width);
-    h = conv(np.repeat(np.repeat(h, 2, 2), 2, 3), params.double);
-    h = block("up", np.concatenate([h, down], 1), width);
+      .reshape([batch, half, 2, half, 2, channels])
+      .transpose([0, 2, 4, 5, 1, 3])
+      .reshape([batch, 4 * channels, half, half]);
+    const beside = [];
+    let h = conv(folded, params.input);
+    for (let level = 0; level < levels - 1; level++) {
+      beside.push(block(`down${level}`, h, width * 2 ** level));
+      h = conv(beside[level].ref, params[`half${level}`], 2);
+    }
+    h = block("bottom0", h, width * 2 ** (levels - 1));
+    h = block("bottom1", h, width * 2 ** (levels - 1));
+    for (let level = levels - 2; level >= 0; level--) {
+      h = conv(np.repeat(np.repeat(h, 2, 2), 2, 3), params[`double${level}`]);
+      h = block(`up${level}`, np.concatenate([h, beside[level]], 1), width * 2 ** level);
+    }
     modulated.dispose();
     return conv(h, params.output)
-      .reshape([batch, 2, 2, half, half])
-      .transpose([0, 3, 1, 4, 2])
-      .reshape([batch, size ** 2]);
+      .reshape([batch, 2, 2, channels, half, half])
+      .transpose([0, 4, 1, 5, 2, 3])
+      .reshape([batch, size ** 2 * channels]);
   };
 }

@@ -14,6 +14,15 @@ export const PRESETS = {
   faithful: { kind: "unet", size: 16, width: 16, batch: 64, rate: 2e-3 },
 };
 
+/** All networks whose steps are written as shaders; the last is too large to be trained in software. */
+export const NETWORKS = {
+  ...PRESETS,
+  colour: { kind: "unet", size: 32, channels: 3, width: 32, levels: 3, batch: 64, rate: 2e-3 },
+};
+
+/** Numbers of an image. */
+export const pixels = ({ size, channels = 1 }) => size ** 2 * channels;
+
 /** Frequencies of ln σ in the noise embedding, as factors of it: 16 from 2⁻¹ to 2⁴, times π/8. */
 export const FREQUENCIES = Array.from({ length: 16 }, (_, j) => (2 ** (j / 3 - 1) * Math.PI) / 8);
 
@@ -23,7 +32,7 @@ const EMBEDDING = 64;
  * The layers of a network: name, kind, inputs, outputs, size of the initial weights relative to
  * 1 / √(fan-in). A convolution is 3×3, a linear layer a matrix (or a 1×1 convolution).
  */
-export function layers({ kind, size, width, depth }) {
+export function layers({ kind, size, channels = 1, width, levels = 2, depth }) {
   const linear = (name, inputs, outputs, gain = 1) => ({ name, kernel: 0, inputs, outputs, gain });
   const conv = (name, inputs, outputs, gain = 1) => ({ name, kernel: 3, inputs, outputs, gain });
   const modulation = (outputs) => [
@@ -44,16 +53,24 @@ export function layers({ kind, size, width, depth }) {
     conv(`${name}.second`, outputs, outputs, 0.3),
     ...(inputs === outputs ? [] : [linear(`${name}.skip`, inputs, outputs)]),
   ];
+  const finer = Array.from({ length: levels - 1 }, (_, level) => level);
+  const at = (level) => width * 2 ** level;
+  const bottom = at(levels - 1);
+  const modulated = finer.reduce((sum, level) => sum + 2 * at(level), 2 * bottom);
   return [
-    ...modulation(2 * 6 * width),
-    conv("input", 4, width),
-    ...block("down", width, width),
-    conv("half", width, 2 * width),
-    ...block("bottom0", 2 * width, 2 * width),
-    ...block("bottom1", 2 * width, 2 * width),
-    conv("double", 2 * width, width),
-    ...block("up", 2 * width, width),
-    conv("output", width, 4, 0.01),
+    ...modulation(2 * modulated),
+    conv("input", 4 * channels, width),
+    ...finer.flatMap((level) => [
+      ...block(`down${level}`, at(level), at(level)),
+      conv(`half${level}`, at(level), at(level + 1)),
+    ]),
+    ...block("bottom0", bottom, bottom),
+    ...block("bottom1", bottom, bottom),
+    ...finer.toReversed().flatMap((level) => [
+      conv(`double${level}`, at(level + 1), at(level)),
+      ...block(`up${level}`, 2 * at(level), at(level)),
+    ]),
+    conv("output", width, 4 * channels, 0.01),
   ];
 }
 

@@ -8,7 +8,7 @@ import { setWasmPaths } from "@tensorflow/tfjs-backend-wasm";
 import plain from "@tensorflow/tfjs-backend-wasm/dist/tfjs-backend-wasm.wasm?url";
 import simd from "@tensorflow/tfjs-backend-wasm/dist/tfjs-backend-wasm-simd.wasm?url";
 import threaded from "@tensorflow/tfjs-backend-wasm/dist/tfjs-backend-wasm-threaded-simd.wasm?url";
-import { ADAM, EDM, FREQUENCIES, IMAGES, PRESETS, initialWeights, layers, parameterCount } from "./presets.js";
+import { ADAM, EDM, FREQUENCIES, IMAGES, NETWORKS, initialWeights, layers, parameterCount, pixels } from "./presets.js";
 
 export async function start({ engine, preset: name, pool: images }) {
   setWasmPaths({
@@ -17,11 +17,11 @@ export async function start({ engine, preset: name, pool: images }) {
     "tfjs-backend-wasm-threaded-simd.wasm": threaded,
   });
   if (!(await tf.setBackend(engine))) throw new Error(`TensorFlow.js has no ${engine} here`);
-  const preset = PRESETS[name];
+  const preset = NETWORKS[name];
   const params = Object.fromEntries(layers(preset).map((layer) => [layer.name, initial(layer)]));
   const variables = Object.values(params).flat();
   const averages = variables.map((variable) => tf.variable(variable, false));
-  const pool = tf.tensor2d(images, [IMAGES, preset.size ** 2]);
+  const pool = tf.tensor2d(images, [IMAGES, pixels(preset)]);
   const optimizer = tf.train.adam(preset.rate, ADAM.beta1, ADAM.beta2, ADAM.epsilon);
   const loss = trainingLoss(preset, params, pool);
   let done = 0;
@@ -58,14 +58,14 @@ function initial(layer) {
 }
 
 function trainingLoss(preset, params, pool) {
-  const { batch, size } = preset;
+  const { batch } = preset;
   const network = preset.kind === "mlp" ? mlp(preset) : unet(preset);
   const frequencies = tf.tensor1d(FREQUENCIES);
   return () => {
     const y = tf.gather(pool, tf.randomUniform([batch], 0, IMAGES, "int32"));
     const logSigma = tf.randomNormal([batch, 1], EDM.logMean, EDM.logDeviation);
     const sigma = logSigma.exp();
-    const noise = tf.randomNormal([batch, size ** 2]);
+    const noise = tf.randomNormal([batch, pixels(preset)]);
     const cIn = sigma.square().add(EDM.sigmaData ** 2).rsqrt();
     const x = cIn.mul(y.add(sigma.mul(noise)));
     const target = cIn.mul(sigma.mul(1 / EDM.sigmaData).mul(y).sub(noise.mul(EDM.sigmaData)));
@@ -122,7 +122,7 @@ function double(x) {
   return tf.concat([wide, wide], 2).reshape([batch, 2 * height, 2 * width, channels]);
 }
 
-function unet({ size, width, batch }) {
+function unet({ size, channels = 1, width, levels = 2, batch }) {
   const half = size / 2;
   return (params, x, features) => {
     const modulated = modulation(params, features);
@@ -137,18 +137,24 @@ function unet({ size, width, batch }) {
       return conv(active, params[`${name}.second`]).add(residual);
     };
     const folded = x
-      .reshape([batch, half, 2, half, 2])
-      .transpose([0, 1, 3, 2, 4])
-      .reshape([batch, half, half, 4]);
-    const down = block("down", conv(folded, params.input), width);
-    let h = conv(down, params.half, 2);
-    h = block("bottom0", h, 2 * width);
-    h = block("bottom1", h, 2 * width);
-    h = conv(double(h), params.double);
-    h = block("up", tf.concat([h, down], 3), width);
+      .reshape([batch, half, 2, half, 2, channels])
+      .transpose([0, 1, 3, 2, 4, 5])
+      .reshape([batch, half, half, 4 * channels]);
+    const beside = [];
+    let h = conv(folded, params.input);
+    for (let level = 0; level < levels - 1; level++) {
+      beside.push(block(`down${level}`, h, width * 2 ** level));
+      h = conv(beside[level], params[`half${level}`], 2);
+    }
+    h = block("bottom0", h, width * 2 ** (levels - 1));
+    h = block("bottom1", h, width * 2 ** (levels - 1));
+    for (let level = levels - 2; level >= 0; level--) {
+      h = conv(double(h), params[`double${level}`]);
+      h = block(`up${level}`, tf.concat([h, beside[level]], 3), width * 2 ** level);
+    }
     return conv(h, params.output)
-      .reshape([batch, half, half, 2, 2])
-      .transpose([0, 1, 3, 2, 4])
-      .reshape([batch, size ** 2]);
+      .reshape([batch, half, half, 2, 2, channels])
+      .transpose([0, 1, 3, 2, 4, 5])
+      .reshape([batch, size ** 2 * channels]);
   };
 }
