@@ -11,6 +11,7 @@
 mod empirical;
 mod gaussian;
 mod linear;
+mod local;
 mod trained;
 
 pub use empirical::{Empirical, EmpiricalIn, Neighbours};
@@ -18,6 +19,7 @@ pub use gaussian::{Gaussian, GaussianFit, GaussianIn, MAX_DIM};
 pub use linear::{
     DISTILLATION_ROWS, Distill, Distillation, DistilledOn, Linear, LinearFit, Solver,
 };
+pub use local::Local;
 pub use trained::Trained;
 
 use std::ops::Range;

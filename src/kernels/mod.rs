@@ -16,6 +16,7 @@ pub mod group_film_silu;
 pub mod group_film_silu_backward;
 pub mod group_moments;
 pub mod group_norm_backward;
+pub mod local_tile;
 pub mod matmul;
 pub mod matmul_vec4;
 pub mod matmul_workgroup;
@@ -57,6 +58,7 @@ pub static ALL: &[&Kernel] = &[
     &group_film_silu_backward::KERNEL,
     &group_moments::KERNEL,
     &group_norm_backward::KERNEL,
+    &local_tile::KERNEL,
     &matmul::KERNEL,
     &matmul_vec4::KERNEL,
     &matmul_workgroup::KERNEL,

@@ -8,3 +8,4 @@ use hidden_gaussian::compute::Engine;
 common::tests_of!(closed_forms, native, Some(Engine::Cpu));
 common::tests_of!(distillation, native, Some(Engine::Cpu));
 common::tests_of!(self_check, native, Some(Engine::Cpu));
+common::tests_of!(theories, native, Some(Engine::Cpu));

@@ -7,3 +7,4 @@ use common::native;
 common::tests_of!(closed_forms, native, common::gpu());
 common::tests_of!(distillation, native, common::gpu());
 common::tests_of!(self_check, native, common::gpu());
+common::tests_of!(theories, native, common::gpu());
