@@ -67,10 +67,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
             let dy = shift / p.width;
             let dx = shift % p.width;
             for (var m = thread; m < pixels; m += THREADS) {
-                let from = ((m / p.width + dy) % p.height) * p.width + (m % p.width + dx) % p.width;
+                let source = ((m / p.width + dy) % p.height) * p.width + (m % p.width + dx) % p.width;
                 var square = 0.0;
                 for (var c = 0u; c < p.channels; c++) {
-                    let d = x[row + m * p.channels + c] - images[y + from * p.channels + c];
+                    let d = x[row + m * p.channels + c] - images[y + source * p.channels + c];
                     square += d * d;
                 }
                 squares[m] = square;
@@ -116,10 +116,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
                 let weight = select(0.0, exp(max(fall, FAINTEST)), fall >= FAINTEST);
                 state[at + 2u * m] = top;
                 state[at + 2u * m + 1u] = scale * state[at + 2u * m + 1u] + weight;
-                let from = ((i + dy) % p.height) * p.width + (j + dx) % p.width;
+                let source = ((i + dy) % p.height) * p.width + (j + dx) % p.width;
                 for (var c = 0u; c < p.channels; c++) {
                     let place = result + m * p.channels + c;
-                    out[place] = scale * out[place] + weight * images[y + from * p.channels + c];
+                    out[place] = scale * out[place] + weight * images[y + source * p.channels + c];
                 }
             }
             // Nobody writes the next distances before all have read these.
