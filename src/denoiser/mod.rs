@@ -12,6 +12,7 @@ mod empirical;
 mod gaussian;
 mod linear;
 mod local;
+mod pca_locality;
 mod trained;
 
 pub use empirical::{Empirical, EmpiricalIn, Neighbours};
@@ -20,6 +21,7 @@ pub use linear::{
     DISTILLATION_ROWS, Distill, Distillation, DistilledOn, Linear, LinearFit, Solver,
 };
 pub use local::Local;
+pub use pca_locality::{MAX_LOCALITY_DIM, PcaLocality};
 pub use trained::Trained;
 
 use std::ops::Range;

@@ -10,6 +10,7 @@ pub mod batch_noise;
 pub mod column_sums;
 pub mod conv;
 pub mod conv_weight_backward;
+pub mod coordinate_softmax;
 pub mod denoising_loss;
 pub mod divide_rows;
 pub mod group_film_silu;
@@ -17,6 +18,7 @@ pub mod group_film_silu_backward;
 pub mod group_moments;
 pub mod group_norm_backward;
 pub mod local_tile;
+pub mod locality;
 pub mod matmul;
 pub mod matmul_vec4;
 pub mod matmul_workgroup;
@@ -36,6 +38,7 @@ pub mod silu;
 pub mod silu_backward;
 pub mod softmax_tile;
 pub mod space_to_depth;
+pub mod squared_differences;
 pub mod square_sums;
 
 use std::mem::take;
@@ -52,6 +55,7 @@ pub static ALL: &[&Kernel] = &[
     &column_sums::KERNEL,
     &conv::KERNEL,
     &conv_weight_backward::KERNEL,
+    &coordinate_softmax::KERNEL,
     &denoising_loss::KERNEL,
     &divide_rows::KERNEL,
     &group_film_silu::KERNEL,
@@ -59,6 +63,7 @@ pub static ALL: &[&Kernel] = &[
     &group_moments::KERNEL,
     &group_norm_backward::KERNEL,
     &local_tile::KERNEL,
+    &locality::KERNEL,
     &matmul::KERNEL,
     &matmul_vec4::KERNEL,
     &matmul_workgroup::KERNEL,
@@ -78,6 +83,7 @@ pub static ALL: &[&Kernel] = &[
     &silu_backward::KERNEL,
     &softmax_tile::KERNEL,
     &space_to_depth::KERNEL,
+    &squared_differences::KERNEL,
     &square_sums::KERNEL,
 ];
 

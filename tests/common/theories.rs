@@ -3,7 +3,11 @@
 
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::Shape;
-use hidden_gaussian::denoiser::{Denoiser, Empirical, Local, TrainingSets};
+use hidden_gaussian::denoiser::{
+    Denoiser, Empirical, Gaussian, GaussianFit, Local, PcaLocality, TrainingSets,
+};
+use hidden_gaussian::kernels::Sigma;
+use hidden_gaussian::kernels::locality::Locality;
 
 use super::closed_forms::{denoise, images, to_f64};
 use super::{random, relative_error};
@@ -16,6 +20,29 @@ fn noisy(pool: &[f32], dim: usize) -> Vec<f32> {
     let n = pool.len() / dim;
     let value = |i: usize| pool[7 * (i / dim) % n * dim + i % dim] + SIGMAS[i / dim] * noise[i];
     (0..SIGMAS.len() * dim).map(value).collect()
+}
+
+/// `D(x; σ)` of all members, for one image at one noise level.
+async fn denoise_at(
+    engine: &Engine,
+    members: usize,
+    denoiser: &dyn Denoiser,
+    x: &[f32],
+    sigma: f32,
+) -> Vec<f32> {
+    let mut program = engine.program(members).unwrap();
+    let input = program.shared("x", x.len()).unwrap();
+    let level = program.shared("σ", 1).unwrap();
+    let out = program.buffer("D(x)", x.len()).unwrap();
+    let placed = denoiser.place(&mut program, 1).unwrap();
+    let routine = program
+        .routine("denoise", |p| placed.record(p, input.into(), Sigma::shared(level), out.into()))
+        .unwrap();
+    let mut loaded = engine.load(program).await.unwrap();
+    loaded.upload(input, x).unwrap();
+    loaded.upload(level, &[sigma]).unwrap();
+    loaded.run(routine, 1).unwrap();
+    loaded.read(out).await.unwrap()
 }
 
 /// LS or ELS by the book: every window, every candidate, in f64.
@@ -176,5 +203,66 @@ pub async fn windows_follow_the_noise_level(engine: &Engine) {
     for (row, radius) in [0, 1, 1, 2, 2].into_iter().enumerate() {
         let fixed = denoise(engine, 1, &local(vec![0.0; radius]), &x, &SIGMAS).await;
         assert_eq!(got[row * 36..][..36], fixed[row * 36..][..36], "row {row}");
+    }
+}
+
+/// PCA-locality by the book, in f64.
+fn pca_locality_f64(set: &[f32], dim: usize, x: &[f32], sigma: f64, locality: Locality) -> Vec<f64> {
+    let fit = GaussianFit::new(set, dim).unwrap();
+    let gain = fit.eigenvalues.map(|lambda| lambda / (lambda + sigma * sigma));
+    let u = &fit.eigenvectors;
+    let filter = u * nalgebra::DMatrix::from_diagonal(&gain) * u.transpose();
+    let largest = (0..dim)
+        .flat_map(|j| (0..dim).map(move |m| (j, m)))
+        .map(|(j, m)| (filter[(j, m)] / filter[(j, j)]).abs())
+        .fold(0.0, f64::max);
+    let weight = |j: usize, m: usize| match locality {
+        Locality::Soft => (filter[(j, m)] / filter[(m, m)]).abs(),
+        Locality::Threshold(share) => {
+            let ratio = (filter[(j, m)] / filter[(j, j)]).abs();
+            f64::from(u8::from(ratio >= f64::from(share) * largest))
+        }
+    };
+    let x = to_f64(x);
+    (0..dim)
+        .map(|m| {
+            let logits: Vec<f64> = set
+                .chunks_exact(dim)
+                .map(|y| {
+                    let distance = (0..dim).map(|j| weight(j, m) * (x[j] - f64::from(y[j])).powi(2));
+                    -distance.sum::<f64>() / (2.0 * sigma * sigma)
+                })
+                .collect();
+            let top = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let sum: f64 = logits.iter().map(|l| (l - top).exp()).sum();
+            let images = set.chunks_exact(dim).zip(&logits);
+            images.map(|(y, l)| (l - top).exp() * f64::from(y[m])).sum::<f64>() / sum
+        })
+        .collect()
+}
+
+/// Both forms of the weights, two members, several tiles.
+pub async fn pca_locality_is_its_formula(engine: &Engine) {
+    let (n, dim) = (37, 11);
+    let pool = images(1, n, dim);
+    let ranges = [0..n, 15..n - 2];
+    let sets = TrainingSets::new(pool.clone(), dim, ranges.to_vec()).unwrap();
+    let gaussian = Gaussian::fit(&sets).unwrap();
+    let x = noisy(&pool, dim);
+    // No ratio of this filter is near the threshold: rounding would decide.
+    for locality in [Locality::Threshold(0.3), Locality::Soft] {
+        let denoiser = PcaLocality::new(sets.clone(), gaussian.clone(), locality).unwrap();
+        for (row, &sigma) in SIGMAS.iter().enumerate() {
+            let x = &x[row * dim..][..dim];
+            let got = denoise_at(engine, 2, &denoiser, x, sigma).await;
+            for (m, range) in ranges.iter().enumerate() {
+                let set = &pool[range.start * dim..range.end * dim];
+                let exact = pca_locality_f64(set, dim, x, sigma.into(), locality);
+                let exact: Vec<f32> = exact.iter().map(|&v| v as f32).collect();
+                let error = relative_error(&got[m * dim..][..dim], &exact);
+                let tolerance = if sigma < 0.01 { 5e-3 } else { 1e-4 };
+                assert!(error < tolerance, "{locality:?} σ {sigma}: {error:.1e}");
+            }
+        }
     }
 }
