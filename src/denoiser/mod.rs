@@ -12,6 +12,7 @@ mod empirical;
 mod gaussian;
 mod linear;
 mod local;
+mod mixture;
 mod pca_locality;
 mod trained;
 
@@ -21,6 +22,7 @@ pub use linear::{
     DISTILLATION_ROWS, Distill, Distillation, DistilledOn, Linear, LinearFit, Solver,
 };
 pub use local::Local;
+pub use mixture::{Mixture, k_means};
 pub use pca_locality::{MAX_LOCALITY_DIM, PcaLocality};
 pub use trained::Trained;
 

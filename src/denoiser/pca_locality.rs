@@ -43,7 +43,11 @@ impl PcaLocality {
         }
         if gaussian.fits().len() != sets.ranges().len() {
             return Err(Error::bad_input(
-                format!("{} Gaussians for {} training sets", gaussian.fits().len(), sets.ranges().len()),
+                format!(
+                    "{} Gaussians for {} training sets",
+                    gaussian.fits().len(),
+                    sets.ranges().len()
+                ),
                 "Fit the Gaussians to the same sets",
             ));
         }
@@ -65,7 +69,9 @@ impl Denoiser for PcaLocality {
         for fit in fits {
             // Rows are coordinates here: the filter is (U · gain) Uᵀ.
             let axis = |j: usize, i: usize| fit.eigenvectors.get((j, i)).map_or(0.0, |&v| v as f32);
-            axes.extend((0..dim).flat_map(|j| (0..rank).map(move |i| (j, i))).map(|(j, i)| axis(j, i)));
+            axes.extend(
+                (0..dim).flat_map(|j| (0..rank).map(move |i| (j, i))).map(|(j, i)| axis(j, i)),
+            );
             lambda.extend((0..rank).map(|i| fit.eigenvalues.get(i).map_or(0.0, |&v| v as f32)));
         }
         let tile = TILE.min(end);
@@ -119,16 +125,27 @@ impl Placed for PlacedPcaLocality {
             ));
         }
         let len = dim * rank;
-        axpby::record(program, [self.axes.into(), self.axes.into(), self.scaled.into()], [1.0, 0.0], len)?;
+        axpby::record(
+            program,
+            [self.axes.into(), self.axes.into(), self.scaled.into()],
+            [1.0, 0.0],
+            len,
+        )?;
         shrink::record(program, self.lambda.into(), sigma, self.scaled.into(), [dim, rank])?;
-        Matmul::new(Layout::Nt, self.scaled, self.axes, self.filter, [dim, dim, rank]).record(program)?;
+        Matmul::new(Layout::Nt, self.scaled, self.axes, self.filter, [dim, dim, rank])
+            .record(program)?;
         locality::record(program, self.locality, [self.filter.into(), self.weights.into()], dim)?;
         for first in (0..end).step_by(TILE) {
             let images = TILE.min(end - first);
             let set = self.images.at(first * dim);
-            squared_differences::record(program, [x, set, self.squares.into()], [rows, images, dim])?;
+            squared_differences::record(
+                program,
+                [x, set, self.squares.into()],
+                [rows, images, dim],
+            )?;
             let shape = [rows * images, dim, dim];
-            Matmul::new(Layout::Nn, self.squares, self.weights, self.distances, shape).record(program)?;
+            Matmul::new(Layout::Nn, self.squares, self.weights, self.distances, shape)
+                .record(program)?;
             let tile = CoordinateTile { rows, images, cols: dim, first };
             let views = [self.distances.into(), set, self.ranges.into(), self.state.into(), out];
             coordinate_softmax::record(program, tile, sigma, views)?;

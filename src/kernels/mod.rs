@@ -22,6 +22,7 @@ pub mod locality;
 pub mod matmul;
 pub mod matmul_vec4;
 pub mod matmul_workgroup;
+pub mod mixture_posterior;
 pub mod nearest_tile;
 pub mod noise;
 pub mod noise_features;
@@ -29,6 +30,7 @@ pub mod norm_film_silu;
 pub mod norm_film_silu_backward;
 pub mod ode_step;
 pub mod pace;
+pub mod pairwise_distances;
 pub mod philox_words;
 pub mod precondition_input;
 pub mod precondition_output;
@@ -38,8 +40,8 @@ pub mod silu;
 pub mod silu_backward;
 pub mod softmax_tile;
 pub mod space_to_depth;
-pub mod squared_differences;
 pub mod square_sums;
+pub mod squared_differences;
 
 use std::mem::take;
 use std::ops::Range;
@@ -67,6 +69,7 @@ pub static ALL: &[&Kernel] = &[
     &matmul::KERNEL,
     &matmul_vec4::KERNEL,
     &matmul_workgroup::KERNEL,
+    &mixture_posterior::KERNEL,
     &nearest_tile::KERNEL,
     &noise::KERNEL,
     &noise_features::KERNEL,
@@ -74,6 +77,7 @@ pub static ALL: &[&Kernel] = &[
     &norm_film_silu_backward::KERNEL,
     &ode_step::KERNEL,
     &pace::KERNEL,
+    &pairwise_distances::KERNEL,
     &philox_words::KERNEL,
     &precondition_input::KERNEL,
     &precondition_output::KERNEL,

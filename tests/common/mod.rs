@@ -151,7 +151,8 @@ macro_rules! tests_of {
         $run! { $engine, theories:
         local_denoisers_are_their_formulas, local_with_a_full_window_is_eq_4,
         equivariant_with_a_full_window_memorizes_translates, black_and_white_become_the_majority,
-        windows_follow_the_noise_level, pca_locality_is_its_formula }
+        windows_follow_the_noise_level, pca_locality_is_its_formula,
+        a_mixture_leads_from_the_gaussian_to_the_images, a_mixture_is_its_formula }
     };
     (training, $run:ident, $engine:expr) => {
         $run! { $engine, training:

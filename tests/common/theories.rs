@@ -4,7 +4,7 @@
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::Shape;
 use hidden_gaussian::denoiser::{
-    Denoiser, Empirical, Gaussian, GaussianFit, Local, PcaLocality, TrainingSets,
+    Denoiser, Empirical, Gaussian, GaussianFit, Local, Mixture, PcaLocality, TrainingSets, k_means,
 };
 use hidden_gaussian::kernels::Sigma;
 use hidden_gaussian::kernels::locality::Locality;
@@ -207,7 +207,13 @@ pub async fn windows_follow_the_noise_level(engine: &Engine) {
 }
 
 /// PCA-locality by the book, in f64.
-fn pca_locality_f64(set: &[f32], dim: usize, x: &[f32], sigma: f64, locality: Locality) -> Vec<f64> {
+fn pca_locality_f64(
+    set: &[f32],
+    dim: usize,
+    x: &[f32],
+    sigma: f64,
+    locality: Locality,
+) -> Vec<f64> {
     let fit = GaussianFit::new(set, dim).unwrap();
     let gain = fit.eigenvalues.map(|lambda| lambda / (lambda + sigma * sigma));
     let u = &fit.eigenvectors;
@@ -229,7 +235,8 @@ fn pca_locality_f64(set: &[f32], dim: usize, x: &[f32], sigma: f64, locality: Lo
             let logits: Vec<f64> = set
                 .chunks_exact(dim)
                 .map(|y| {
-                    let distance = (0..dim).map(|j| weight(j, m) * (x[j] - f64::from(y[j])).powi(2));
+                    let distance =
+                        (0..dim).map(|j| weight(j, m) * (x[j] - f64::from(y[j])).powi(2));
                     -distance.sum::<f64>() / (2.0 * sigma * sigma)
                 })
                 .collect();
@@ -264,5 +271,66 @@ pub async fn pca_locality_is_its_formula(engine: &Engine) {
                 assert!(error < tolerance, "{locality:?} σ {sigma}: {error:.1e}");
             }
         }
+    }
+}
+
+/// One component is D_G, and one per image is D_M.
+pub async fn a_mixture_leads_from_the_gaussian_to_the_images(engine: &Engine) {
+    let (n, dim) = (40, 9);
+    let pool = images(1, n, dim);
+    let sets = TrainingSets::new(pool.clone(), dim, vec![0..n, 5..n]).unwrap();
+    let x = noisy(&pool, dim);
+    let one = Mixture::fit(engine, &sets, 1, dim, 1).await.unwrap();
+    let got = denoise(engine, 2, &one, &x, &SIGMAS).await;
+    let gaussian = denoise(engine, 2, &Gaussian::fit(&sets).unwrap(), &x, &SIGMAS).await;
+    assert!(relative_error(&got, &gaussian) < 1e-4);
+    let sets = TrainingSets::single(pool, dim).unwrap();
+    let all = Mixture::fit(engine, &sets, n, 0, 1).await.unwrap();
+    let got = denoise(engine, 1, &all, &x, &SIGMAS).await;
+    let empirical = denoise(engine, 1, &Empirical::new(sets), &x, &SIGMAS).await;
+    assert!(relative_error(&got, &empirical) < 1e-3);
+}
+
+/// Three components of low rank, against the densities in f64.
+pub async fn a_mixture_is_its_formula(engine: &Engine) {
+    let (n, dim, rank) = (60, 8, 3);
+    let mut pool = images(1, n, dim);
+    // Three groups, far enough apart to be found.
+    pool.chunks_exact_mut(dim).enumerate().for_each(|(i, y)| y[0] += 3.0 * (i % 3) as f32);
+    let sets = TrainingSets::single(pool.clone(), dim).unwrap();
+    let x = noisy(&pool, dim);
+    let mixture = Mixture::fit(engine, &sets, 3, rank, 1).await.unwrap();
+    let got = denoise(engine, 1, &mixture, &x, &SIGMAS).await;
+    let clusters = k_means(engine, &pool, dim, 3, 1).await.unwrap();
+    let mut sizes: Vec<_> = clusters.iter().map(Vec::len).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [20, 20, 20]);
+    for (row, &sigma) in SIGMAS.iter().enumerate() {
+        let (x, noise) = (to_f64(&x[row * dim..][..dim]), f64::from(sigma).powi(2));
+        let mut parts = Vec::new();
+        for cluster in &clusters {
+            let own: Vec<f32> =
+                cluster.iter().flat_map(|&i| &pool[i * dim..][..dim]).copied().collect();
+            let fit = GaussianFit::new(&own, dim).unwrap();
+            let (u, lambda) = (fit.eigenvectors.columns(0, rank), fit.eigenvalues.rows(0, rank));
+            let r = &x - &fit.mean;
+            let a = u.transpose() * &r;
+            let rest = r.norm_squared() - a.norm_squared();
+            let sum: f64 = (0..rank)
+                .map(|j| (lambda[j] + noise).ln() + a[j] * a[j] / (lambda[j] + noise))
+                .sum();
+            let log_p = -0.5 * (sum + (dim - rank) as f64 * noise.ln() + rest / noise);
+            let kept = a.zip_map(&lambda, |a, l| a * l / (l + noise));
+            parts.push((log_p, &fit.mean + u * kept));
+        }
+        let top = parts.iter().map(|p| p.0).fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = parts.iter().map(|p| (p.0 - top).exp()).sum();
+        let mut exact = nalgebra::DVector::zeros(dim);
+        for (log_p, part) in parts {
+            exact += part * ((log_p - top).exp() / sum);
+        }
+        let exact: Vec<f32> = exact.iter().map(|&v| v as f32).collect();
+        let error = relative_error(&got[row * dim..][..dim], &exact);
+        assert!(error < 1e-3, "σ {sigma}: {error:.1e}");
     }
 }
