@@ -35,6 +35,8 @@ pub enum Stream {
     MetricPairs = 9,
     /// Test data.
     Test = 10,
+    /// First centres of clusters.
+    Clusters = 11,
 }
 
 /// Philox4x32-10: four random words for a counter under a key.

@@ -12,6 +12,9 @@ mod eigen;
 mod empirical;
 mod gaussian;
 mod linear;
+mod local;
+mod mixture;
+mod pca_locality;
 pub mod table;
 mod trained;
 
@@ -20,6 +23,9 @@ pub use gaussian::{Fitting, Gaussian, GaussianFit, MAX_DIM, PlacedGaussian};
 pub use linear::{
     DISTILLATION_ROWS, Distill, Distillation, DistilledOn, Linear, LinearFit, Solver,
 };
+pub use local::Local;
+pub use mixture::{Mixture, k_means};
+pub use pca_locality::{MAX_LOCALITY_DIM, PcaLocality};
 pub use table::{DenoiserId, Entry, Origin, TABLE};
 pub use trained::Trained;
 

@@ -10,21 +10,27 @@ pub mod batch_noise;
 pub mod column_sums;
 pub mod conv;
 pub mod conv_weight_backward;
+pub mod coordinate_softmax;
 pub mod denoising_loss;
+pub mod divide_rows;
 pub mod finish_step;
 pub mod group_film_silu;
 pub mod group_film_silu_backward;
 pub mod group_moments;
 pub mod group_norm_backward;
+pub mod local_tile;
+pub mod locality;
 pub mod matmul;
 pub mod matmul_vec4;
 pub mod matmul_workgroup;
+pub mod mixture_posterior;
 pub mod nearest_tile;
 pub mod noise;
 pub mod noise_features;
 pub mod norm_film_silu;
 pub mod norm_film_silu_backward;
 pub mod ode_step;
+pub mod pairwise_distances;
 pub mod philox_words;
 pub mod precondition_input;
 pub mod precondition_output;
@@ -38,6 +44,7 @@ pub mod silu_backward;
 pub mod softmax_tile;
 pub mod space_to_depth;
 pub mod square_sums;
+pub mod squared_differences;
 pub mod transpose_divide;
 
 pub use shared::{Choice, Edm, Film, Rates};
@@ -57,21 +64,27 @@ pub static ALL: &[&Kernel] = &[
     &column_sums::KERNEL,
     &conv::KERNEL,
     &conv_weight_backward::KERNEL,
+    &coordinate_softmax::KERNEL,
     &denoising_loss::KERNEL,
     &group_film_silu::KERNEL,
     &group_film_silu_backward::KERNEL,
     &group_moments::KERNEL,
     &group_norm_backward::KERNEL,
+    &local_tile::KERNEL,
+    &locality::KERNEL,
     &matmul::KERNEL,
     &matmul_vec4::KERNEL,
     &matmul_workgroup::KERNEL,
+    &mixture_posterior::KERNEL,
     &nearest_tile::KERNEL,
     &noise::KERNEL,
     &noise_features::KERNEL,
     &norm_film_silu::KERNEL,
     &norm_film_silu_backward::KERNEL,
     &ode_step::KERNEL,
+    &divide_rows::KERNEL,
     &finish_step::KERNEL,
+    &pairwise_distances::KERNEL,
     &philox_words::KERNEL,
     &precondition_input::KERNEL,
     &precondition_output::KERNEL,
@@ -83,6 +96,7 @@ pub static ALL: &[&Kernel] = &[
     &silu_backward::KERNEL,
     &softmax_tile::KERNEL,
     &space_to_depth::KERNEL,
+    &squared_differences::KERNEL,
     &square_sums::KERNEL,
     &transpose_divide::KERNEL,
 ];

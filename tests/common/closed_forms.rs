@@ -35,7 +35,7 @@ pub(super) fn to_f64(values: &[f32]) -> DVector<f64> {
 }
 
 /// `D(x; σ)` for rows `x`, all members in order.
-async fn denoise(
+pub(super) async fn denoise(
     engine: &Engine,
     members: usize,
     denoiser: &dyn Denoiser,

@@ -18,6 +18,7 @@ pub mod experiments;
 pub mod gradients;
 pub mod self_check;
 pub mod stages;
+pub mod theories;
 pub mod training;
 pub mod training_stages;
 
@@ -145,6 +146,13 @@ macro_rules! tests_of {
         $run! { $engine, conv_stages:
         convolutions_on_odd_shapes, convolutions_on_multiples_of_four,
         image_stages_on_odd_shapes, unet_passes_on_odd_shapes }
+    };
+    (theories, $run:ident, $engine:expr) => {
+        $run! { $engine, theories:
+        local_denoisers_are_their_formulas, local_with_a_full_window_is_eq_4,
+        equivariant_with_a_full_window_memorizes_translates, black_and_white_become_the_majority,
+        windows_follow_the_noise_level, pca_locality_is_its_formula,
+        a_mixture_leads_from_the_gaussian_to_the_images, a_mixture_is_its_formula }
     };
     (training, $run:ident, $engine:expr) => {
         $run! { $engine, training:

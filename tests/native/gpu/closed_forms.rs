@@ -7,3 +7,4 @@ use common::native_gpu;
 common::tests_of!(closed_forms, native_gpu, common::gpu());
 common::tests_of!(distillation, native_gpu, common::gpu());
 common::tests_of!(self_check, native_gpu, common::gpu());
+common::tests_of!(theories, native_gpu, common::gpu());
