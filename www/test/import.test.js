@@ -37,6 +37,9 @@ test("an archive without pictures goes to the importer of arrays as it is", asyn
 });
 
 test("of several files none may be an array", async () => {
-  await assert.rejects(reader()("one.zip", "two.npy"), { kind: "BadInput", message: "None of the 2 files is an image" });
+  await assert.rejects(reader()("one.zip", "two.npy"), {
+    kind: "BadInput",
+    message: "None of the 2 files is an image",
+  });
   await assert.rejects(reader()(".hidden"), { kind: "BadInput" });
 });

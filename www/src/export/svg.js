@@ -5,7 +5,8 @@
 import { make } from "../ui/dom.js";
 
 /** Parts of a figure that make no sense on paper. The label, value and ticks of a slider do. */
-const CONTROLS = "button, input, select, fieldset, details, .controls, .lab-panel, .run-panel, .figure-tools, .figure-error, [hidden]";
+const CONTROLS =
+  "button, input, select, fieldset, details, .controls, .lab-panel, .run-panel, .figure-tools, .figure-error, [hidden]";
 /** Where controls were left out, the gap is closed to this many pixels. */
 const GAP = 22;
 const MARGIN = 16;
@@ -177,7 +178,10 @@ function* borders(element, box) {
     const fill = `fill="${style.backgroundColor}"`;
     // A key may be cut out of its box or stand on a corner of it.
     const outline = style.rotate === "45deg" ? "polygon(50% 0, 100% 50%, 50% 100%, 0 50%)" : style.clipPath;
-    const corners = /^polygon\((.*)\)$/.exec(outline)?.[1].split(",").map((corner) => corner.match(/[\d.]+/g));
+    const corners = /^polygon\((.*)\)$/
+      .exec(outline)?.[1]
+      .split(",")
+      .map((corner) => corner.match(/[\d.]+/g));
     if (corners) {
       yield item(box, (at) => `<svg ${at} viewBox="0 0 100 100"><path d="M${corners.join("L")}Z" ${fill}/></svg>`);
       return;
@@ -193,7 +197,10 @@ function* borders(element, box) {
       const [x, y] = [box.x + width / 2, box.y + width / 2];
       const inner = { x, y, width: box.width - width, height: box.height - width };
       const radius = style.borderRadius.endsWith("%") ? inner.width / 2 : parseFloat(style.borderRadius);
-      yield item(inner, (at) => `<rect ${at} rx="${round(radius)}" fill="none" stroke="${colour}" stroke-width="${width}"${dash}/>`);
+      yield item(
+        inner,
+        (at) => `<rect ${at} rx="${round(radius)}" fill="none" stroke="${colour}" stroke-width="${width}"${dash}/>`,
+      );
       return;
     }
     const across = side === "Top" || side === "Bottom";
@@ -221,7 +228,10 @@ function inlined(svg) {
     const style = getComputedStyle(originals[i]);
     for (const name of STYLED) {
       const value = style.getPropertyValue(name);
-      if (value && value !== getComputedStyle(/** @type {Element} */ (originals[i].parentElement)).getPropertyValue(name))
+      if (
+        value &&
+        value !== getComputedStyle(/** @type {Element} */ (originals[i].parentElement)).getPropertyValue(name)
+      )
         element.setAttribute(name, value);
       // What the parent says already need not be said again, nor in terms of the page's variables.
       else if (element.getAttribute(name)?.includes("var(") || element.getAttribute(name) === "currentColor")
@@ -269,7 +279,11 @@ async function usedFonts(svg) {
     const slant = style.getPropertyValue("font-style") || "normal";
     const family = style.getPropertyValue("font-family").replaceAll('"', "");
     // Charts inherit most of their type, so only the family is looked for there.
-    return svg.includes(escape(`"${family}"`)) && svg.includes(`font-style="${slant}"`) && svg.includes(`font-weight="${weight}"`);
+    return (
+      svg.includes(escape(`"${family}"`)) &&
+      svg.includes(`font-style="${slant}"`) &&
+      svg.includes(`font-weight="${weight}"`)
+    );
   });
   const texts = await Promise.all(
     used.map(async (rule) => {
