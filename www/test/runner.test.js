@@ -371,7 +371,7 @@ test("without an adapter the run begins on the CPU, with all its workers", async
   const NONE = { kind: "NoAdapter", message: "This browser offers no WebGPU adapter", hint: "" };
   const { runner, workers } = world({
     choice: "gpu",
-    fail: (_, call, engine) => (engine === "gpu" ? NONE : undefined),
+    fail: (_, _call, engine) => (engine === "gpu" ? NONE : undefined),
   });
   const run = runner.start(OPTIONS);
   await done(run);

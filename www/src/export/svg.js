@@ -55,7 +55,7 @@ export async function figureSvg(figure, credit, link) {
   const fonts = await usedFonts(body);
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">` +
-    `<title>${escape(figure.querySelector("figcaption b")?.textContent ?? "Figure")}</title><desc>${escape(link)}</desc>` +
+    `<title>${escapeXml(figure.querySelector("figcaption b")?.textContent ?? "Figure")}</title><desc>${escapeXml(link)}</desc>` +
     `<style>text{white-space:pre;font-variant-numeric:lining-nums tabular-nums}image{image-rendering:pixelated}${fonts}</style>` +
     `<rect width="${width}" height="${height}" fill="${colourOf(figure, "--paper")}"/>` +
     `<g transform="translate(${MARGIN} ${MARGIN})">${body}</g></svg>`
@@ -146,7 +146,7 @@ function* lines(text, frame) {
       /** @param {number} dy */
       svg: (dy) =>
         `<text x="${round(left - frame.left)}" y="${round(y + dy + pen.ascent)}" textLength="${round(right - left)}" ` +
-        `${pen.attributes}>${escape(words.replace(/ +$/, ""))}</text>`,
+        `${pen.attributes}>${escapeXml(words.replace(/ +$/, ""))}</text>`,
     };
   }
 }
@@ -162,7 +162,7 @@ function pens(style) {
   return {
     ascent: measure?.measureText("x").fontBoundingBoxAscent ?? 0,
     attributes:
-      `font-family="${escape(fontFamily)}" font-size="${fontSize}" font-style="${fontStyle}" ` +
+      `font-family="${escapeXml(fontFamily)}" font-size="${fontSize}" font-style="${fontStyle}" ` +
       `font-weight="${fontWeight}" fill="${color}"`,
   };
 }
@@ -240,7 +240,7 @@ function inlined(svg) {
     element.removeAttribute("class");
   });
   const root = getComputedStyle(svg);
-  const inherited = STYLED.map((name) => `${name}="${escape(root.getPropertyValue(name))}"`).join(" ");
+  const inherited = STYLED.map((name) => `${name}="${escapeXml(root.getPropertyValue(name))}"`).join(" ");
   const serializer = new XMLSerializer();
   const inside = [...copy.childNodes].map((child) => serializer.serializeToString(child)).join("");
   return `<g ${inherited}>${inside.replaceAll(' xmlns="http://www.w3.org/2000/svg"', "")}</g>`;
@@ -280,7 +280,7 @@ async function usedFonts(svg) {
     const family = style.getPropertyValue("font-family").replaceAll('"', "");
     // Charts inherit most of their type, so only the family is looked for there.
     return (
-      svg.includes(escape(`"${family}"`)) &&
+      svg.includes(escapeXml(`"${family}"`)) &&
       svg.includes(`font-style="${slant}"`) &&
       svg.includes(`font-weight="${weight}"`)
     );
@@ -322,5 +322,5 @@ function colourOf(element, variable) {
 const round = (value) => Math.round(100 * value) / 100;
 
 /** @param {string} text */
-export const escape = (text) =>
+export const escapeXml = (text) =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
