@@ -2,7 +2,7 @@
 //!
 //! In a page, work runs in a worker whose event loop delivers messages, such as a request to cancel,
 //! only between tasks. So long work calls [`yield_now`], which returns to the event loop whenever
-//! the thread has been held for [`HOLD`]. Natively another thread delivers such requests, and there
+//! the thread has been held for a moment. Natively another thread delivers such requests, and there
 //! is nothing to wait for.
 
 pub use web_time::Instant;
@@ -51,7 +51,7 @@ mod page {
         SINCE.set(Some(Instant::now()));
     }
 
-    /// Returns to the event loop if the thread has been held for [`HOLD`].
+    /// Returns to the event loop if the thread has been held for a moment.
     pub async fn yield_now() {
         if SINCE.get().is_none_or(|since| since.elapsed() > HOLD) {
             next_task().await;

@@ -167,7 +167,9 @@ try {
     console.log(`D_M, N = 8192, d = 256, batch 64    ${empirical.toFixed(1)} GFLOP/s, ${share} % of it`);
 
     const cores = await page.evaluate(() => navigator.hardwareConcurrency);
-    console.log(`\nAll ${cores} workers at once, steps/s in sum; and ${MEMBERS} members on all of them, as in the page, against one on one`);
+    console.log(
+      `\nAll ${cores} workers at once, steps/s in sum; and ${MEMBERS} members on all of them, as in the page, against one on one`,
+    );
     for (const preset of chosen(PRESETS)) {
       const rates = await together(preset, cores);
       const alone = median(await together(preset, 1));

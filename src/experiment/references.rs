@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::rc::Rc;
 
 use super::Detail;
 use super::ensemble::Member;
@@ -19,7 +19,7 @@ use crate::metrics::{Closeness, nearest_images};
 #[derive(Debug)]
 pub struct Reference {
     range: Range<usize>,
-    fitted: Arc<Fitted>,
+    fitted: Rc<Fitted>,
     /// Each of them, evaluated.
     pub denoisers: BTreeMap<DenoiserId, Evaluation>,
     /// How close held-out images come to the training set: what a perfect generator would score.
@@ -57,7 +57,7 @@ pub struct References {
     split: Split,
     sets: TrainingSets,
     config: EvalConfig,
-    fitted: Vec<Arc<Fitted>>,
+    fitted: Vec<Rc<Fitted>>,
     preview: Option<Vec<Reference>>,
     full: Option<Vec<Reference>>,
 }
@@ -99,7 +99,7 @@ impl References {
         for set in 0..sets.ranges().len() {
             let set = sets.only(set)?;
             let fit = |entry: &Entry| Ok((entry.id, entry.fit(&set)?));
-            fitted.push(Arc::new(entries.iter().map(fit).collect::<Result<_>>()?));
+            fitted.push(Rc::new(entries.iter().map(fit).collect::<Result<_>>()?));
             engine.yield_now().await?;
         }
         let (engine, split, config) = (engine.clone(), split.clone(), config.clone());
@@ -141,7 +141,7 @@ impl References {
                 let evaluations = evaluate(engine, &**denoiser, split, &set, config).await?;
                 denoisers.extend(evaluations.into_iter().map(|evaluation| (id, evaluation)));
             }
-            let (fitted, held_out) = (Arc::clone(fitted), held_out.closeness);
+            let (fitted, held_out) = (Rc::clone(fitted), held_out.closeness);
             list.push(Reference { range, fitted, denoisers, held_out, mean: set.mean(0) });
         }
         Ok(list)

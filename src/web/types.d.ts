@@ -431,7 +431,16 @@ export interface Check {
 
 /** Thrown by every call that fails. */
 export interface ComputeError extends Error {
-  kind: "NoAdapter" | "DeviceLost" | "Gpu" | "LimitExceeded" | "Timeout" | "BadInput" | "Cancelled" | "Network" | "Internal";
+  kind:
+    | "NoAdapter"
+    | "DeviceLost"
+    | "Gpu"
+    | "LimitExceeded"
+    | "Timeout"
+    | "BadInput"
+    | "Cancelled"
+    | "Network"
+    | "Internal";
   hint: string;
   need?: number;
   have?: number;

@@ -71,9 +71,7 @@ siteTest("all paths scrub together, by slider and by pointer", { webgpu: [false]
     many,
   );
   await page.locator("#paths .stepper button").last().click();
-  await page.waitForFunction(() =>
-    /^2\b/.test(document.querySelector('[data-live="bias.sample"]')?.textContent ?? ""),
-  );
+  await page.waitForFunction(() => /^2\b/.test(document.querySelector('[data-live="bias.sample"]')?.textContent ?? ""));
 });
 
 siteTest("singular vectors of D_L are principal axes", { webgpu: [false] }, async (page) => {

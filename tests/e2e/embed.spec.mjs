@@ -31,7 +31,10 @@ siteTest("the README's frame shows its figure", { webgpu: [false] }, async (page
   assert.ok(address, "the README has no such frame");
   // Served from the same host, because the harness lets no other be asked.
   await page.route(`${siteUrl}host.html`, (route) =>
-    route.fulfill({ contentType: "text/html", body: `<!doctype html><title>Another page</title>${frame.replace(address[1], siteUrl)}` }),
+    route.fulfill({
+      contentType: "text/html",
+      body: `<!doctype html><title>Another page</title>${frame.replace(address[1], siteUrl)}`,
+    }),
   );
   await page.goto(`${siteUrl}host.html`);
   const figure = page.frameLocator("iframe").locator(`figure[data-figure="${address[2]}"]`);

@@ -109,17 +109,21 @@ siteTest("a run trained here to its end is what both figures show", { timeout: 2
   await changed(page, "emergence.parameters", recorded);
 });
 
-siteTest("two networks on halves of the data are trained here, over the recorded curve", { webgpu: [false] }, async (page) => {
-  await trainTiny(page, { sizes: [8, 16], train: { ...train, steps: 30 }, evaluation });
-  await open(page, "?engine=cpu", "agreement");
-  await panelButton(page, "agreement", "main").click();
-  await panelState(page, "agreement", "done");
-  await page.locator('#agreement[data-origin="here"]').waitFor();
-  await page.locator("#agreement svg .recorded-behind").first().waitFor();
-  await openTable(page.locator("#agreement"));
-  const sizes = await page.locator("#agreement .chart-table tbody td:first-child").allTextContents();
-  assert.deepEqual(sizes, ["8", "16"]);
-});
+siteTest(
+  "two networks on halves of the data are trained here, over the recorded curve",
+  { webgpu: [false] },
+  async (page) => {
+    await trainTiny(page, { sizes: [8, 16], train: { ...train, steps: 30 }, evaluation });
+    await open(page, "?engine=cpu", "agreement");
+    await panelButton(page, "agreement", "main").click();
+    await panelState(page, "agreement", "done");
+    await page.locator('#agreement[data-origin="here"]').waitFor();
+    await page.locator("#agreement svg .recorded-behind").first().waitFor();
+    await openTable(page.locator("#agreement"));
+    const sizes = await page.locator("#agreement .chart-table tbody td:first-child").allTextContents();
+    assert.deepEqual(sizes, ["8", "16"]);
+  },
+);
 
 siteTest("more images, later copies: the phase diagram and its cells", { webgpu: [false] }, async (page) => {
   await open(page, "", "phase");

@@ -32,10 +32,13 @@ const ALIKE = 6;
  * @param {Buffer} png
  */
 async function alike(page, name, svg, png) {
-  const context = await page.context().browser()?.newContext({
-    deviceScaleFactor: 2,
-    viewport: { width: png.readUInt32BE(16) / 2, height: png.readUInt32BE(20) / 2 },
-  });
+  const context = await page
+    .context()
+    .browser()
+    ?.newContext({
+      deviceScaleFactor: 2,
+      viewport: { width: png.readUInt32BE(16) / 2, height: png.readUInt32BE(20) / 2 },
+    });
   assert(context);
   const viewer = await context.newPage();
   await viewer.route("**/*", (route) => route.fulfill({ contentType: "image/svg+xml", body: svg }));

@@ -5,7 +5,20 @@ import { readFile } from "node:fs/promises";
 import { readZip } from "../../www/src/export/zip.js";
 import { siteTest, siteUrl } from "./harness.mjs";
 import { TOLERANCE } from "../../www/src/state/permalink.js";
-import { choose, drop, idx, live, npy, open, openTable, panelButton, panelState, ready, until, untilForgotten } from "./page.mjs";
+import {
+  choose,
+  drop,
+  idx,
+  live,
+  npy,
+  open,
+  openTable,
+  panelButton,
+  panelState,
+  ready,
+  until,
+  untilForgotten,
+} from "./page.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -16,8 +29,7 @@ const TINY = "lab.sizes=16+128&lab.width=24&lab.steps=60&lab.batch=16&lab.sample
 const openLab = (page, search) => open(page, `?engine=cpu&${search}`, "lab");
 
 /** The row of a run, by its letter. @param {Page} page @param {string} letter */
-const row = (page, letter) =>
-  page.locator(`.lab-runs tr[data-run="${letter}"]`);
+const row = (page, letter) => page.locator(`.lab-runs tr[data-run="${letter}"]`);
 
 /** @param {Page} page @param {string} letter */
 async function done(page, letter) {
@@ -88,21 +100,25 @@ siteTest("a run with its own settings, and a second one over it", { webgpu: [fal
   assert.deepEqual(await runs(), new Set(["B"]));
 });
 
-siteTest("a network that diverged is marked, and nothing is said of it", { webgpu: [false], widths: [1280, 390] }, async (page) => {
-  await openLab(page, `${TINY}&lab.rate=0.9&lab.warmUp=1`);
-  await train(page);
-  await done(page, "A");
-  const outcome = (await row(page, "A").locator(".run-outcome").textContent()) ?? "";
-  assert.match(outcome, /2 of 2 networks diverged/);
-  await page.locator("#announcements", { hasText: outcome }).waitFor({ state: "attached" });
-  await page.locator("#lab .chart svg").waitFor();
-  const crosses = await page.locator("#lab .chart svg title").allTextContents();
-  assert.equal(crosses.length, 2);
-  for (const words of crosses) assert.match(words, /^diverged at step \d+$/);
-  await openTable(page.locator("#lab"));
-  const sizes = await page.locator("#lab .chart-table tbody td:nth-child(2)").allTextContents();
-  assert.deepEqual(sizes, [`16 (${crosses[0]})`, `128 (${crosses[1]})`]);
-});
+siteTest(
+  "a network that diverged is marked, and nothing is said of it",
+  { webgpu: [false], widths: [1280, 390] },
+  async (page) => {
+    await openLab(page, `${TINY}&lab.rate=0.9&lab.warmUp=1`);
+    await train(page);
+    await done(page, "A");
+    const outcome = (await row(page, "A").locator(".run-outcome").textContent()) ?? "";
+    assert.match(outcome, /2 of 2 networks diverged/);
+    await page.locator("#announcements", { hasText: outcome }).waitFor({ state: "attached" });
+    await page.locator("#lab .chart svg").waitFor();
+    const crosses = await page.locator("#lab .chart svg title").allTextContents();
+    assert.equal(crosses.length, 2);
+    for (const words of crosses) assert.match(words, /^diverged at step \d+$/);
+    await openTable(page.locator("#lab"));
+    const sizes = await page.locator("#lab .chart-table tbody td:nth-child(2)").allTextContents();
+    assert.deepEqual(sizes, [`16 (${crosses[0]})`, `128 (${crosses[1]})`]);
+  },
+);
 
 siteTest("a run as a zip, and back by drop", { webgpu: [false] }, async (page) => {
   await openLab(page, TINY);
@@ -120,7 +136,10 @@ siteTest("a run as a zip, and back by drop", { webgpu: [false] }, async (page) =
   assert.equal(json("config.json").train.steps, 60);
   const report = json("report.json");
   assert.equal(report.final, true);
-  assert.deepEqual(report.findings.map((/** @type {any} */ { n }) => n), [16, 128]);
+  assert.deepEqual(
+    report.findings.map((/** @type {any} */ { n }) => n),
+    [16, 128],
+  );
   assert.match(new TextDecoder().decode(entries.get("CITATION.bib")), /@inproceedings/);
   const samples = [...entries.keys()].filter((name) => name.startsWith("samples/"));
   assert.deepEqual(samples, ["samples/n-16-seed-1.png", "samples/n-128-seed-1.png"]);
@@ -167,7 +186,9 @@ siteTest("the other experiments, and what is seldom changed", { webgpu: [false] 
   });
   await openLab(page, String(search));
   // Its own fields are there, those of others are not, and an empty one says what the preset has.
-  await page.locator('[data-control="lab.checkpoints"] input[placeholder="50 100 200 400 800 1600 3200 6400"]').waitFor();
+  await page
+    .locator('[data-control="lab.checkpoints"] input[placeholder="50 100 200 400 800 1600 3200 6400"]')
+    .waitFor();
   assert.ok(await page.locator('[data-control="lab.seeds"]').isHidden());
   await page.locator(".lab-more summary").click();
   assert.equal(await page.locator('[data-control="lab.noiseMean"] input').inputValue(), "-1");
@@ -197,7 +218,10 @@ siteTest("the other experiments, and what is seldom changed", { webgpu: [false] 
     await train(page);
     await done(page, letter);
     // A cosine for each of the two sizes.
-    assert.match((await row(page, letter).locator(".run-outcome").textContent()) ?? "", /\d\.\d\d .* 8, -?\d\.\d\d .* 16/);
+    assert.match(
+      (await row(page, letter).locator(".run-outcome").textContent()) ?? "",
+      /\d\.\d\d .* 8, -?\d\.\d\d .* 16/,
+    );
   }
   const fitted = (await readZip((await savedZip(page, "C")).bytes)).find(({ name }) => name === "config.json");
   const { distillation } = JSON.parse(new TextDecoder().decode(fitted?.bytes)).evaluation;
@@ -228,30 +252,37 @@ siteTest("a figure's run is driven from the lab", { webgpu: [false] }, async (pa
   await page.locator('#transition[data-origin="recorded"]').waitFor({ state: "attached" });
 });
 
-siteTest("the same sweep on the GPU and on the CPU gives the same curve", { webgpu: [true], timeout: 240_000 }, async (page) => {
-  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-  // Smaller still: in software the GPU is slow.
-  const few = "lab.sizes=8+64&lab.size=8&lab.width=16&lab.depth=1&lab.steps=40&lab.batch=16&lab.samples=16&lab.sampler=4";
-  await openLab(page, `${few}&lab.sigmas=1&lab.images=16&lab.heldOut=64`);
-  await train(page);
-  await done(page, "A");
-  await press(page, "A", "link");
-  await row(page, "A").locator('[data-action="link"][data-done]').waitFor();
-  const link = await page.evaluate(() => navigator.clipboard.readText());
-  await page.goto("about:blank");
-  await page.goto(link.replace("engine=cpu", "engine=gpu"));
-  const card = page.locator("#linked-run");
-  await card.locator('[data-part="linked-start"]').click();
-  // Within the stated tolerance; not to the last digit, for then it would not have been another engine.
-  await card.locator('[data-verdict="agrees"]').waitFor({ timeout: 150_000 });
-  await page.locator('.lab-runs tr[data-engine="gpu"]').waitFor();
-  await card.locator("summary").click();
-  const numbers = await card.locator("tbody tr").evaluateAll((rows) =>
-    rows.map((row) => [...row.querySelectorAll("td")].map((cell) => Number(cell.textContent))),
-  );
-  assert.equal(numbers.length, 6);
-  for (const [cpu, gpu] of numbers) assert.ok(Math.abs(cpu - gpu) <= TOLERANCE, `${cpu} and ${gpu}`);
-});
+siteTest(
+  "the same sweep on the GPU and on the CPU gives the same curve",
+  { webgpu: [true], timeout: 240_000 },
+  async (page) => {
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    // Smaller still: in software the GPU is slow.
+    const few =
+      "lab.sizes=8+64&lab.size=8&lab.width=16&lab.depth=1&lab.steps=40&lab.batch=16&lab.samples=16&lab.sampler=4";
+    await openLab(page, `${few}&lab.sigmas=1&lab.images=16&lab.heldOut=64`);
+    await train(page);
+    await done(page, "A");
+    await press(page, "A", "link");
+    await row(page, "A").locator('[data-action="link"][data-done]').waitFor();
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    await page.goto("about:blank");
+    await page.goto(link.replace("engine=cpu", "engine=gpu"));
+    const card = page.locator("#linked-run");
+    await card.locator('[data-part="linked-start"]').click();
+    // Within the stated tolerance; not to the last digit, for then it would not have been another engine.
+    await card.locator('[data-verdict="agrees"]').waitFor({ timeout: 150_000 });
+    await page.locator('.lab-runs tr[data-engine="gpu"]').waitFor();
+    await card.locator("summary").click();
+    const numbers = await card
+      .locator("tbody tr")
+      .evaluateAll((rows) =>
+        rows.map((row) => [...row.querySelectorAll("td")].map((cell) => Number(cell.textContent))),
+      );
+    assert.equal(numbers.length, 6);
+    for (const [cpu, gpu] of numbers) assert.ok(Math.abs(cpu - gpu) <= TOLERANCE, `${cpu} and ${gpu}`);
+  },
+);
 
 siteTest("own images with the name of a set of the page are still the own ones", { webgpu: [false] }, async (page) => {
   await openLab(page, TINY);
@@ -281,7 +312,10 @@ siteTest("a run of two halves as a zip, and its numbers again by drop", { webgpu
   const zip = await savedZip(page, "A");
   const report = (await readZip(zip.bytes)).find(({ name }) => name === "report.json");
   const { findings } = JSON.parse(new TextDecoder().decode(report?.bytes));
-  assert.deepEqual(findings.map((/** @type {any} */ { n }) => n), [8, 16]);
+  assert.deepEqual(
+    findings.map((/** @type {any} */ { n }) => n),
+    [8, 16],
+  );
 
   await page.goto(siteUrl);
   await ready(page, "agreement");
@@ -292,7 +326,10 @@ siteTest("a run of two halves as a zip, and its numbers again by drop", { webgpu
   assert.ok((await live(page, "agreement.source")).includes(zip.name));
   await openTable(page.locator("#agreement"));
   const cells = await page.locator("#agreement .chart-table tbody td:nth-child(2)").allTextContents();
-  assert.deepEqual(cells, findings.map((/** @type {any} */ { cosine }) => cosine.mean.toFixed(3)));
+  assert.deepEqual(
+    cells,
+    findings.map((/** @type {any} */ { cosine }) => cosine.mean.toFixed(3)),
+  );
 });
 
 siteTest("the lab trains on the reader's own images", { webgpu: [false] }, async (page) => {
@@ -352,32 +389,38 @@ siteTest("a link that cannot be read falls back with a notice", { webgpu: [false
   assert.ok(await page.locator("#linked-run").isHidden());
 });
 
-siteTest("the checks of the notes hold on this machine, on both engines if it has them", { timeout: 240_000 }, async (page, { webgpu }) => {
-  await page.addInitScript(() => {
-    navigator.clipboard.writeText = () => Promise.reject(new DOMException("Denied", "NotAllowedError"));
-  });
-  await page.goto(`${siteUrl}#notes`);
-  const button = page.locator('[data-part="self-check"]');
-  const result = page.locator('[data-part="self-check-result"]');
-  await button.click();
-  if (webgpu) {
-    // A GPU in software takes long enough to be stopped.
-    await result.locator('.check-engine[data-engine="gpu"]').waitFor();
+siteTest(
+  "the checks of the notes hold on this machine, on both engines if it has them",
+  { timeout: 240_000 },
+  async (page, { webgpu }) => {
+    await page.addInitScript(() => {
+      navigator.clipboard.writeText = () => Promise.reject(new DOMException("Denied", "NotAllowedError"));
+    });
+    await page.goto(`${siteUrl}#notes`);
+    const button = page.locator('[data-part="self-check"]');
+    const result = page.locator('[data-part="self-check-result"]');
     await button.click();
-    await button.and(page.locator('[data-state="idle"]')).click();
-  }
-  await button.and(page.locator('[data-state="idle"]')).waitFor({ timeout: 200_000 });
-  // Eleven of each engine.
-  assert.equal(await result.locator("tr.holds").count(), webgpu ? 22 : 11);
-  assert.equal(await result.locator("tr.fails").count(), 0);
-  assert.equal(await result.locator('.check-engine[data-engine="cpu"]').count(), 1);
-  const [checked] = await result.locator('.check-engine[data-engine="gpu"]').evaluateAll((rows) => rows.map((row) => row.dataset.checked));
-  assert.equal(checked, String(webgpu));
+    if (webgpu) {
+      // A GPU in software takes long enough to be stopped.
+      await result.locator('.check-engine[data-engine="gpu"]').waitFor();
+      await button.click();
+      await button.and(page.locator('[data-state="idle"]')).click();
+    }
+    await button.and(page.locator('[data-state="idle"]')).waitFor({ timeout: 200_000 });
+    // Eleven of each engine.
+    assert.equal(await result.locator("tr.holds").count(), webgpu ? 22 : 11);
+    assert.equal(await result.locator("tr.fails").count(), 0);
+    assert.equal(await result.locator('.check-engine[data-engine="cpu"]').count(), 1);
+    const [checked] = await result
+      .locator('.check-engine[data-engine="gpu"]')
+      .evaluateAll((rows) => rows.map((row) => row.dataset.checked));
+    assert.equal(checked, String(webgpu));
 
-  // A browser that does not allow copying: the text to copy is still there.
-  await page.locator('[data-part="copy-bibtex"]').click();
-  await page.locator('.notes .figure-error[data-kind="Refused"]', { hasText: "@inproceedings" }).waitFor();
-});
+    // A browser that does not allow copying: the text to copy is still there.
+    await page.locator('[data-part="copy-bibtex"]').click();
+    await page.locator('.notes .figure-error[data-kind="Refused"]', { hasText: "@inproceedings" }).waitFor();
+  },
+);
 
 siteTest("the limits and the provenance come from the recorded runs", { webgpu: [false] }, async (page) => {
   await page.goto(siteUrl);
@@ -386,16 +429,27 @@ siteTest("the limits and the provenance come from the recorded runs", { webgpu: 
   // Each number was told by the page, not left as the text has it; and the recorded runs bear every sentence out.
   const untold = page.locator('[data-live^="limits."]:not([data-told])');
   assert.deepEqual(await untold.evaluateAll((places) => places.map((place) => place.getAttribute("data-live"))), []);
-  const claims = await page.locator("#limits-section [data-claim]").evaluateAll((sentences) =>
-    sentences.map((sentence) => [sentence.getAttribute("data-claim"), sentence.getAttribute("data-verdict")]),
+  const claims = await page
+    .locator("#limits-section [data-claim]")
+    .evaluateAll((sentences) =>
+      sentences.map((sentence) => [sentence.getAttribute("data-claim"), sentence.getAttribute("data-verdict")]),
+    );
+  assert.deepEqual(
+    claims.filter(([, verdict]) => verdict !== "holds"),
+    [],
   );
-  assert.deepEqual(claims.filter(([, verdict]) => verdict !== "holds"), []);
   assert.ok(claims.length > 5, `${claims.length}`);
   const main = await page.evaluate(async () => (await fetch("runs/transition-main-faces.json")).json());
   const few = main.findings.filter((/** @type {any} */ { n }) => n === 32);
-  const copies = few.reduce((/** @type {number} */ sum, /** @type {any} */ point) => sum + point.denoisers.trained.closeness.memorized.mean, 0);
+  const copies = few.reduce(
+    (/** @type {number} */ sum, /** @type {any} */ point) => sum + point.denoisers.trained.closeness.memorized.mean,
+    0,
+  );
   const faces = page.locator('[data-part="sets"] tr[data-set="faces"]');
-  assert.ok((await faces.textContent())?.includes(`${Math.round((100 * copies) / few.length)}`), "copies of faces at N = 32");
+  assert.ok(
+    (await faces.textContent())?.includes(`${Math.round((100 * copies) / few.length)}`),
+    "copies of faces at N = 32",
+  );
   const index = await page.evaluate(async () => (await fetch("runs/index.json")).json());
   const sets = index.filter(({ file }) => file.startsWith("transition-main-"));
   assert.equal(await page.locator('[data-part="sets"] tr').count(), sets.length);

@@ -9,7 +9,8 @@ siteTest("the first picture waits for no data file", {}, async (page) => {
   const fetched = [];
   page.on("request", (request) => fetched.push(new URL(request.url()).pathname));
   await open(page);
-  for (const part of ["clean", "noisy", "empirical", "source", "gaussian"]) assert.ok((await contrast(page, part)) > 40, part);
+  for (const part of ["clean", "noisy", "empirical", "source", "gaussian"])
+    assert.ok((await contrast(page, part)) > 40, part);
   assert.deepEqual(
     fetched.filter((path) => path.includes("/data/")),
     [],
@@ -60,7 +61,8 @@ siteTest("a result takes less than 50 ms at N = 1024", { alone: true }, async (p
       before,
     );
     // The first may come in seconds, while the engines are compared.
-    const [told, value, unit] = /^([\d.]+) (ms|s)$/.exec((await page.locator('[data-part="latency"]').textContent()) ?? "") ?? [];
+    const [told, value, unit] =
+      /^([\d.]+) (ms|s)$/.exec((await page.locator('[data-part="latency"]').textContent()) ?? "") ?? [];
     assert.ok(told, "no time is shown");
     times.push(Number(value) * (unit === "ms" ? 1 : 1000));
   }
@@ -99,19 +101,23 @@ siteTest("a crashed engine is replaced at the next request", { webgpu: [false] }
   assert.equal(page.workers().length, 1);
 });
 
-siteTest("a library that does not load shows as an error, and can be tried again", { webgpu: [false] }, async (page) => {
-  let broken = true;
-  await page.route("**/*.wasm", (route) =>
-    broken ? route.fulfill({ contentType: "application/wasm", body: "no library" }) : route.continue(),
-  );
-  await page.goto(siteUrl);
-  await page.locator("#denoise").scrollIntoViewIfNeeded();
-  const error = page.locator('#denoise > .figure-error[data-kind="WorkerCrashed"]');
-  await error.waitFor();
-  broken = false;
-  await error.locator('[data-action="retry"]').click();
-  await ready(page, "denoise");
-});
+siteTest(
+  "a library that does not load shows as an error, and can be tried again",
+  { webgpu: [false] },
+  async (page) => {
+    let broken = true;
+    await page.route("**/*.wasm", (route) =>
+      broken ? route.fulfill({ contentType: "application/wasm", body: "no library" }) : route.continue(),
+    );
+    await page.goto(siteUrl);
+    await page.locator("#denoise").scrollIntoViewIfNeeded();
+    const error = page.locator('#denoise > .figure-error[data-kind="WorkerCrashed"]');
+    await error.waitFor();
+    broken = false;
+    await error.locator('[data-action="retry"]').click();
+    await ready(page, "denoise");
+  },
+);
 
 siteTest("the images go round", { webgpu: [false] }, async (page) => {
   await open(page, "?denoise.image=1");
@@ -160,7 +166,8 @@ siteTest("a device lost while dragging: the page says so and continues", { webgp
 
 siteTest("D_M's path ends at a training image, D_G's does not", {}, async (page) => {
   await open(page, "", "trajectory");
-  for (const claim of ["copy", "new"]) await page.locator(`[data-claim="trajectory.${claim}"][data-verdict="holds"]`).waitFor();
+  for (const claim of ["copy", "new"])
+    await page.locator(`[data-claim="trajectory.${claim}"][data-verdict="holds"]`).waitFor();
   const sigmas = await page.locator('[data-part="sigmas"] span').allTextContents();
   assert.equal(sigmas.length, 10);
   assert.equal(sigmas[0], "80");

@@ -226,7 +226,8 @@ siteTest("the rest of the page can be reached by the keyboard too", { webgpu: [f
       const active = document.activeElement;
       const figure = active?.closest("figure")?.id;
       const parts = [];
-      for (let part = active?.closest("[data-part]"); part; part = part.parentElement?.closest("[data-part]")) parts.push(part.getAttribute("data-part"));
+      for (let part = active?.closest("[data-part]"); part; part = part.parentElement?.closest("[data-part]"))
+        parts.push(part.getAttribute("data-part"));
       return [
         active?.closest("[data-control]")?.getAttribute("data-control"),
         ...parts,
@@ -240,26 +241,30 @@ siteTest("the rest of the page can be reached by the keyboard too", { webgpu: [f
   assert.deepEqual([...wanted], []);
 });
 
-siteTest("axe finds nothing while runs train and something is wrong", { webgpu: [false], widths: [1280, 390] }, async (page) => {
-  await page.goto(`${siteUrl}?engine=cpu#transition`);
-  await page.locator("#transition[data-ready]").waitFor();
-  await panelButton(page, "transition", "keep").check();
-  await panelButton(page, "transition", "main").click();
-  await panelState(page, "transition", "running");
-  await panelButton(page, "transition", "speed").selectOption("0.1");
-  await ready(page, "lab");
-  await page.locator(".lab-more summary").click();
-  await page.locator('[data-control="lab.ema"] input').fill("12");
-  await page.locator('#lab [data-part="train"]').click();
-  await page.locator('#lab [data-part="lab-error"]', { hasText: "“12”" }).waitFor();
-  // The run of the figure is in the table, under way.
-  await page.locator(".lab-runs .run-state progress").waitFor();
-  await fits(page);
-  for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
-    await page.emulateMedia({ colorScheme });
-    for (const place of ["#transition", "#lab"]) assert.deepEqual(await violations(page, place), [], colorScheme);
-  }
-});
+siteTest(
+  "axe finds nothing while runs train and something is wrong",
+  { webgpu: [false], widths: [1280, 390] },
+  async (page) => {
+    await page.goto(`${siteUrl}?engine=cpu#transition`);
+    await page.locator("#transition[data-ready]").waitFor();
+    await panelButton(page, "transition", "keep").check();
+    await panelButton(page, "transition", "main").click();
+    await panelState(page, "transition", "running");
+    await panelButton(page, "transition", "speed").selectOption("0.1");
+    await ready(page, "lab");
+    await page.locator(".lab-more summary").click();
+    await page.locator('[data-control="lab.ema"] input').fill("12");
+    await page.locator('#lab [data-part="train"]').click();
+    await page.locator('#lab [data-part="lab-error"]', { hasText: "“12”" }).waitFor();
+    // The run of the figure is in the table, under way.
+    await page.locator(".lab-runs .run-state progress").waitFor();
+    await fits(page);
+    for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
+      await page.emulateMedia({ colorScheme });
+      for (const place of ["#transition", "#lab"]) assert.deepEqual(await violations(page, place), [], colorScheme);
+    }
+  },
+);
 
 siteTest("nothing moves for those who want no motion", { webgpu: [false] }, async (page) => {
   await open(page, "", "hero");
@@ -285,20 +290,17 @@ siteTest("the security policy is strict", { webgpu: [false] }, async (page) => {
   await open(page, "", "hero");
   const policy = (await page.locator('meta[http-equiv="Content-Security-Policy"]').getAttribute("content")) ?? "";
   // The page itself and its WebAssembly, and nothing else.
-  assert.deepEqual(
-    policy.split("; ").sort(),
-    [
-      "base-uri 'none'",
-      "connect-src 'self'",
-      "default-src 'none'",
-      "font-src 'self'",
-      "form-action 'none'",
-      "img-src 'self' blob:",
-      "script-src 'self' 'wasm-unsafe-eval'",
-      "style-src 'self'",
-      "worker-src 'self'",
-    ],
-  );
+  assert.deepEqual(policy.split("; ").sort(), [
+    "base-uri 'none'",
+    "connect-src 'self'",
+    "default-src 'none'",
+    "font-src 'self'",
+    "form-action 'none'",
+    "img-src 'self' blob:",
+    "script-src 'self' 'wasm-unsafe-eval'",
+    "style-src 'self'",
+    "worker-src 'self'",
+  ]);
   const handlers = await page.evaluate(
     () =>
       [...document.querySelectorAll("*")].filter((element) =>

@@ -7,7 +7,8 @@ import { choose, open, openTable, ready, until, untilForgotten, untilSaved } fro
 /** @typedef {import("playwright-core").Page} Page */
 
 /** Two tiny networks on tiny images, so that the tests wait for the page and not for the training. */
-const TINY = "lab.sizes=8%2016&lab.size=8&lab.width=16&lab.depth=1&lab.batch=16&lab.sampler=4&lab.samples=16&lab.sigmas=1&lab.images=16";
+const TINY =
+  "lab.sizes=8%2016&lab.size=8&lab.width=16&lab.depth=1&lab.batch=16&lab.sampler=4&lab.samples=16&lab.sigmas=1&lab.images=16";
 /** Steps of a run that does not come to its end here. */
 const ENDLESS = 900_000;
 /** A loaded machine takes its time to start workers. */
@@ -18,7 +19,10 @@ const run = (page) => page.locator('#lab [data-part="runs"] tr').first();
 /** @param {Page} page @param {string} action */
 const press = (page, action) => run(page).locator(`[data-action="${action}"]`).click();
 /** Until the run's row has this attribute. @param {Page} page @param {string} name @param {string} value */
-const has = (page, name, value) => run(page).and(page.locator(`[data-${name}="${value}"]`)).waitFor(PATIENCE);
+const has = (page, name, value) =>
+  run(page)
+    .and(page.locator(`[data-${name}="${value}"]`))
+    .waitFor(PATIENCE);
 /** The workers that train. @param {Page} page */
 const runWorkers = (page) => page.workers().filter((worker) => worker.url().includes("training-worker"));
 /** Until nothing trains: the end of a worker is known a little later. @param {Page} page */
@@ -115,25 +119,29 @@ async function loseDevice(page, lines) {
   await closed;
 }
 
-siteTest("a run to its end: the curve of its networks, and a table row that stays until it is deleted", { widths: [1280, 390] }, async (page, { webgpu }) => {
-  const chart = page.locator("#lab [data-part='lab-chart']");
-  await train(page, webgpu ? "gpu" : "cpu", webgpu ? 60 : 300);
-  await has(page, "state", "done");
-  const outcome = (await run(page).locator(".run-outcome").textContent()) ?? "";
-  await page.locator("#announcements", { hasText: outcome }).waitFor();
-  await openTable(chart);
-  assert.equal(await chart.locator("tbody tr").count(), 2);
-  await noWorkers(page);
-  await reload(page);
-  await has(page, "state", "done");
-  await openTable(chart);
-  assert.equal(await chart.locator("tbody tr").count(), 2);
-  await press(page, "delete");
-  await page.locator('#lab [data-part="empty"]:visible').waitFor();
-  await untilForgotten(page);
-  await reload(page);
-  assert.equal(await run(page).count(), 0);
-});
+siteTest(
+  "a run to its end: the curve of its networks, and a table row that stays until it is deleted",
+  { widths: [1280, 390] },
+  async (page, { webgpu }) => {
+    const chart = page.locator("#lab [data-part='lab-chart']");
+    await train(page, webgpu ? "gpu" : "cpu", webgpu ? 60 : 300);
+    await has(page, "state", "done");
+    const outcome = (await run(page).locator(".run-outcome").textContent()) ?? "";
+    await page.locator("#announcements", { hasText: outcome }).waitFor();
+    await openTable(chart);
+    assert.equal(await chart.locator("tbody tr").count(), 2);
+    await noWorkers(page);
+    await reload(page);
+    await has(page, "state", "done");
+    await openTable(chart);
+    assert.equal(await chart.locator("tbody tr").count(), 2);
+    await press(page, "delete");
+    await page.locator('#lab [data-part="empty"]:visible').waitFor();
+    await untilForgotten(page);
+    await reload(page);
+    assert.equal(await run(page).count(), 0);
+  },
+);
 
 siteTest("pause, and resume", {}, async (page, { webgpu }) => {
   await train(page, webgpu ? "gpu" : "cpu");
@@ -194,26 +202,30 @@ siteTest("a run outlives a reload", {}, async (page, { webgpu }) => {
   await trainBeyond(page, before);
 });
 
-siteTest("a crashed worker is replaced, and the run continues, even if it was paused", { webgpu: [false] }, async (page) => {
-  await train(page, "cpu");
-  await trainBeyond(page, 0);
-  const workers = runWorkers(page);
-  assert.equal(workers.length, 2);
-  await has(page, "workers", "2");
-  const saved = await snapshot(page);
-  await crash(workers[0]);
-  await continues(page, "worker", saved);
-  assert.equal(runWorkers(page).length, workers.length);
+siteTest(
+  "a crashed worker is replaced, and the run continues, even if it was paused",
+  { webgpu: [false] },
+  async (page) => {
+    await train(page, "cpu");
+    await trainBeyond(page, 0);
+    const workers = runWorkers(page);
+    assert.equal(workers.length, 2);
+    await has(page, "workers", "2");
+    const saved = await snapshot(page);
+    await crash(workers[0]);
+    await continues(page, "worker", saved);
+    assert.equal(runWorkers(page).length, workers.length);
 
-  await press(page, "go");
-  await has(page, "state", "paused");
-  const paused = await untilSaved(page, async (saved) => saved === (await step(page)));
-  await crash(runWorkers(page)[0]);
-  await press(page, "go");
-  await continues(page, "worker", paused);
-  assert.equal(runWorkers(page).length, workers.length);
-  assert.ok(await page.locator('#lab [data-part="lab-error"]').isHidden());
-});
+    await press(page, "go");
+    await has(page, "state", "paused");
+    const paused = await untilSaved(page, async (saved) => saved === (await step(page)));
+    await crash(runWorkers(page)[0]);
+    await press(page, "go");
+    await continues(page, "worker", paused);
+    assert.equal(runWorkers(page).length, workers.length);
+    assert.ok(await page.locator('#lab [data-part="lab-error"]').isHidden());
+  },
+);
 
 siteTest("a lost device is made anew; lost again, the CPU engine takes over", { webgpu: [true] }, async (page) => {
   await watchDevices(page);
@@ -228,21 +240,27 @@ siteTest("a lost device is made anew; lost again, the CPU engine takes over", { 
   assert.ok(await page.locator('#lab [data-part="lab-error"]').isHidden());
 });
 
-siteTest("a run that another tab has cannot be resumed, until that one is closed", { webgpu: [false] }, async (page) => {
-  await train(page, "cpu");
-  await trainBeyond(page, 0);
-  const saved = await snapshot(page);
-  const other = await page.context().newPage();
-  await open(other, "?engine=cpu", "lab");
-  await press(other, "go");
-  await other.locator('#lab [data-part="lab-error"][data-kind="BadInput"]').waitFor();
-  assert.equal(runWorkers(other).length, 0);
-  await page.close();
-  await until("the run is free", () => other.evaluate(async () => (await navigator.locks.query()).held?.length === 0));
-  await press(other, "go");
-  await has(other, "state", "running");
-  assert.ok((await step(other)) >= saved);
-});
+siteTest(
+  "a run that another tab has cannot be resumed, until that one is closed",
+  { webgpu: [false] },
+  async (page) => {
+    await train(page, "cpu");
+    await trainBeyond(page, 0);
+    const saved = await snapshot(page);
+    const other = await page.context().newPage();
+    await open(other, "?engine=cpu", "lab");
+    await press(other, "go");
+    await other.locator('#lab [data-part="lab-error"][data-kind="BadInput"]').waitFor();
+    assert.equal(runWorkers(other).length, 0);
+    await page.close();
+    await until("the run is free", () =>
+      other.evaluate(async () => (await navigator.locks.query()).held?.length === 0),
+    );
+    await press(other, "go");
+    await has(other, "state", "running");
+    assert.ok((await step(other)) >= saved);
+  },
+);
 
 siteTest("changing the engine keeps the run", { webgpu: [true] }, async (page) => {
   await train(page, "cpu");
@@ -260,23 +278,27 @@ siteTest("changing the engine keeps the run", { webgpu: [true] }, async (page) =
   }
 });
 
-siteTest("a browser that saves nothing: the run continues, and the reader is told", { webgpu: [false] }, async (page) => {
-  await page.addInitScript(() => {
-    Object.defineProperty(window, "indexedDB", {
-      get() {
-        throw new DOMException("The operation is insecure.", "SecurityError");
-      },
+siteTest(
+  "a browser that saves nothing: the run continues, and the reader is told",
+  { webgpu: [false] },
+  async (page) => {
+    await page.addInitScript(() => {
+      Object.defineProperty(window, "indexedDB", {
+        get() {
+          throw new DOMException("The operation is insecure.", "SecurityError");
+        },
+      });
     });
-  });
-  await train(page, "cpu", 300);
-  await has(page, "notice", "");
-  await has(page, "state", "done");
-  const download = page.waitForEvent("download");
-  await press(page, "save");
-  assert.match((await download).suggestedFilename(), /\.zip$/);
-  await press(page, "delete");
-  await page.locator('#lab [data-part="empty"]:visible').waitFor();
-});
+    await train(page, "cpu", 300);
+    await has(page, "notice", "");
+    await has(page, "state", "done");
+    const download = page.waitForEvent("download");
+    await press(page, "save");
+    assert.match((await download).suggestedFilename(), /\.zip$/);
+    await press(page, "delete");
+    await page.locator('#lab [data-part="empty"]:visible').waitFor();
+  },
+);
 
 siteTest("more than the machine has: a sentence, and the next run is as ever", { webgpu: [false] }, async (page) => {
   await open(page, `?engine=cpu&${TINY}&lab.steps=60&lab.width=9999&lab.depth=8`, "lab");

@@ -31,17 +31,21 @@ siteTest("N is one parameter with several sliders", { webgpu: [false] }, async (
   await page.waitForURL(/\?n=4$/);
 });
 
-siteTest("a link restores its state, and a bad one falls back with a notice", { webgpu: [false], widths: [390] }, async (page) => {
-  await open(page, "?n=64&denoise.sigma=0.25&denoise.split=train");
-  assert.equal(await live(page, "denoise.n"), "64");
-  assert.equal(await live(page, "denoise.sigma"), "0.25");
-  assert.ok(await page.locator("#notice").isHidden());
+siteTest(
+  "a link restores its state, and a bad one falls back with a notice",
+  { webgpu: [false], widths: [390] },
+  async (page) => {
+    await open(page, "?n=64&denoise.sigma=0.25&denoise.split=train");
+    assert.equal(await live(page, "denoise.n"), "64");
+    assert.equal(await live(page, "denoise.sigma"), "0.25");
+    assert.ok(await page.locator("#notice").isHidden());
 
-  await open(page, "?n=77&cats=1&denoise.sigma=2");
-  assert.equal(await live(page, "denoise.n"), "1,024");
-  assert.equal(await live(page, "denoise.sigma"), "2");
-  assert.equal(await page.locator("#notice p").count(), 2);
-});
+    await open(page, "?n=77&cats=1&denoise.sigma=2");
+    assert.equal(await live(page, "denoise.n"), "1,024");
+    assert.equal(await live(page, "denoise.sigma"), "2");
+    assert.equal(await page.locator("#notice p").count(), 2);
+  },
+);
 
 siteTest("the badge says which engine runs and why", {}, async (page, { webgpu }) => {
   await open(page);
@@ -116,7 +120,14 @@ siteTest("every kind of file that people have, by drop", { webgpu: [false] }, as
     ["discs.npz", zip([{ name: "discs.npy", bytes: npy(62, 20) }]), 62],
     ["data_batch_1.bin", cifar(63), 63],
     ["pictures.zip", zip(await pngs(page, 64)), 64],
-    ["arrays.zip", zip([{ name: "labels-idx1-ubyte", bytes: new Uint8Array(9) }, { name: "discs-idx3-ubyte", bytes: idx(65, 20) }]), 65],
+    [
+      "arrays.zip",
+      zip([
+        { name: "labels-idx1-ubyte", bytes: new Uint8Array(9) },
+        { name: "discs-idx3-ubyte", bytes: idx(65, 20) },
+      ]),
+      65,
+    ],
   ]);
   for (const [name, bytes, count] of kinds) {
     await drop(page, [{ name, bytes }]);
@@ -130,32 +141,37 @@ siteTest("every kind of file that people have, by drop", { webgpu: [false] }, as
   }
 });
 
-siteTest("own images that the engine dies of are read once more, and then show as an error", { webgpu: [false] }, async (page) => {
-  await page.addInitScript(() => {
-    const { postMessage } = Worker.prototype;
-    Object.assign(window, { deadly: false, deaths: 0 });
-    Worker.prototype.postMessage = function (/** @type {any} */ message, /** @type {any} */ options) {
-      const state = /** @type {any} */ (window);
-      if (!state.deadly || message.call !== "import") return postMessage.call(this, message, options);
-      state.deaths++;
-      setTimeout(() => this.dispatchEvent(new ErrorEvent("error", { message: "simulated crash" })));
-    };
-  });
-  const error = page.locator('[data-part="import-error"]');
-  const deadly = (/** @type {boolean} */ value) => page.evaluate((value) => Object.assign(window, { deadly: value }), value);
-  await open(page);
-  await drop(page, [{ name: "discs.npy", bytes: npy(200, 20) }]);
-  await page.waitForFunction(() => document.querySelector('[data-live="data.name"]')?.textContent?.includes("discs"));
-  await deadly(true);
-  await choose(page, "own.colour", "colour");
-  await error.and(page.locator('[data-kind="WorkerCrashed"]')).waitFor();
-  await page.waitForTimeout(500);
-  assert.equal(await page.evaluate(() => /** @type {any} */ (window).deaths), 2);
-  await deadly(false);
-  await drop(page, [{ name: "discs.npy", bytes: npy(201, 20) }]);
-  await page.waitForFunction(() => document.querySelector('[data-live="data.count"]')?.textContent === "201");
-  assert.ok(await error.isHidden());
-});
+siteTest(
+  "own images that the engine dies of are read once more, and then show as an error",
+  { webgpu: [false] },
+  async (page) => {
+    await page.addInitScript(() => {
+      const { postMessage } = Worker.prototype;
+      Object.assign(window, { deadly: false, deaths: 0 });
+      Worker.prototype.postMessage = function (/** @type {any} */ message, /** @type {any} */ options) {
+        const state = /** @type {any} */ (window);
+        if (!state.deadly || message.call !== "import") return postMessage.call(this, message, options);
+        state.deaths++;
+        setTimeout(() => this.dispatchEvent(new ErrorEvent("error", { message: "simulated crash" })));
+      };
+    });
+    const error = page.locator('[data-part="import-error"]');
+    const deadly = (/** @type {boolean} */ value) =>
+      page.evaluate((value) => Object.assign(window, { deadly: value }), value);
+    await open(page);
+    await drop(page, [{ name: "discs.npy", bytes: npy(200, 20) }]);
+    await page.waitForFunction(() => document.querySelector('[data-live="data.name"]')?.textContent?.includes("discs"));
+    await deadly(true);
+    await choose(page, "own.colour", "colour");
+    await error.and(page.locator('[data-kind="WorkerCrashed"]')).waitFor();
+    await page.waitForTimeout(500);
+    assert.equal(await page.evaluate(() => /** @type {any} */ (window).deaths), 2);
+    await deadly(false);
+    await drop(page, [{ name: "discs.npy", bytes: npy(201, 20) }]);
+    await page.waitForFunction(() => document.querySelector('[data-live="data.count"]')?.textContent === "201");
+    assert.ok(await error.isHidden());
+  },
+);
 
 siteTest("own pictures by the picker", { webgpu: [false] }, async (page) => {
   await open(page);

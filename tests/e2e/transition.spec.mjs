@@ -113,26 +113,31 @@ for (const viewport of [
   );
 }
 
-siteTest("the library with training is fetched when something is trained or checked, and not before", { webgpu: [false] }, async (page) => {
-  /** @type {string[]} */
-  const fetched = [];
-  page.context().on("request", (request) => fetched.push(...(/\w+(?=-[^/]*\.wasm$)/.exec(request.url()) ?? [])));
-  const full = () => page.waitForRequest(/\/full-[^/]*\.wasm$/);
+siteTest(
+  "the library with training is fetched when something is trained or checked, and not before",
+  { webgpu: [false] },
+  async (page) => {
+    /** @type {string[]} */
+    const fetched = [];
+    page.context().on("request", (request) => fetched.push(...(/\w+(?=-[^/]*\.wasm$)/.exec(request.url()) ?? [])));
+    const full = () => page.waitForRequest(/\/full-[^/]*\.wasm$/);
 
-  await page.goto(siteUrl);
-  for (const figure of ["denoise", "errors", "trajectory", "samples", "transition", "wiener", "lab"]) await ready(page, figure);
-  await page.locator("#notes").scrollIntoViewIfNeeded();
-  assert.deepEqual(fetched, ["exact"]);
-  await Promise.all([full(), panelButton(page, "transition", "main").click()]);
+    await page.goto(siteUrl);
+    for (const figure of ["denoise", "errors", "trajectory", "samples", "transition", "wiener", "lab"])
+      await ready(page, figure);
+    await page.locator("#notes").scrollIntoViewIfNeeded();
+    assert.deepEqual(fetched, ["exact"]);
+    await Promise.all([full(), panelButton(page, "transition", "main").click()]);
 
-  // To another place of the same page the browser would not go anew, and the workers would still be there.
-  await page.goto("about:blank");
-  fetched.length = 0;
-  await page.goto(`${siteUrl}#notes`);
-  await page.locator("html[data-complete]").waitFor();
-  assert.ok(!fetched.includes("full"));
-  await Promise.all([full(), page.locator('[data-part="self-check"]').click()]);
-});
+    // To another place of the same page the browser would not go anew, and the workers would still be there.
+    await page.goto("about:blank");
+    fetched.length = 0;
+    await page.goto(`${siteUrl}#notes`);
+    await page.locator("html[data-complete]").waitFor();
+    assert.ok(!fetched.includes("full"));
+    await Promise.all([full(), page.locator('[data-part="self-check"]').click()]);
+  },
+);
 
 siteTest("the slider goes from copies to the Gaussian's images", { webgpu: [false] }, async (page) => {
   await page.goto(siteUrl);
@@ -150,7 +155,10 @@ siteTest("the slider goes from copies to the Gaussian's images", { webgpu: [fals
   ];
 
   await slider.press("End");
-  await page.locator('[data-part="sentence"]').and(page.locator('[data-verdict="new"], [data-verdict="alike"]')).waitFor();
+  await page
+    .locator('[data-part="sentence"]')
+    .and(page.locator('[data-verdict="new"], [data-verdict="alike"]'))
+    .waitFor();
   const many = await number(page, "hero.n");
   assert.ok(many > 10 * few);
   assert.ok((await number(page, "hero.memorized")) <= 5);
@@ -398,7 +406,8 @@ siteTest(
     const file = await download;
     assert.equal(file.suggestedFilename(), "transition-quick-faces-seed-1.zip");
     const names = (await readZip(new Uint8Array(await readFile(await file.path())))).map(({ name }) => name);
-    for (const name of ["manifest.json", "report.json", "weights/ensemble-1.safetensors"]) assert.ok(names.includes(name), name);
+    for (const name of ["manifest.json", "report.json", "weights/ensemble-1.safetensors"])
+      assert.ok(names.includes(name), name);
     // The lab has it too, at once.
     await page.locator('.lab-runs tr[data-state="done"]').waitFor();
   },
@@ -421,78 +430,86 @@ siteTest("restart repeats the numbers, a new seed has others", { webgpu: [false]
   await page.waitForURL(/transition\.seed=\d+/);
 });
 
-siteTest("one step, speed, time left, resume after a reload, and cancel within 200 ms", { webgpu: [false], alone: true }, async (page) => {
-  await openSmall(page, { sizes: [16], steps: 90_000 });
-  const panel = page.locator("#transition .run-panel");
-  await press(page, "main");
-  await inState(page, "running");
-  await beyond(page, 0);
-  /** Seconds to the third time that the panel shows another step: a slice is a fixed time of training, and of rest. */
-  const pace = () =>
-    panel.evaluate(async (place) => {
+siteTest(
+  "one step, speed, time left, resume after a reload, and cancel within 200 ms",
+  { webgpu: [false], alone: true },
+  async (page) => {
+    await openSmall(page, { sizes: [16], steps: 90_000 });
+    const panel = page.locator("#transition .run-panel");
+    await press(page, "main");
+    await inState(page, "running");
+    await beyond(page, 0);
+    /** Seconds to the third time that the panel shows another step: a slice is a fixed time of training, and of rest. */
+    const pace = () =>
+      panel.evaluate(async (place) => {
+        const start = performance.now();
+        for (let shown = 0; shown < 3; shown++) {
+          const before = place.dataset.step;
+          while (place.dataset.step === before) await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+        return (performance.now() - start) / 1000;
+      });
+    const full = await pace();
+    await panelButton(page, "transition", "speed").selectOption("0.1");
+    // The slice under way, and the first that rests.
+    await pace();
+    const slow = await pace();
+    assert.ok(slow > 1.5 * full, `${slow} s after ${full} s`);
+
+    await press(page, "main");
+    await inState(page, "paused");
+    await pausedAndSaved(page);
+    const paused = await step(page);
+    await press(page, "step");
+    await beyond(page, paused);
+    assert.equal(await panel.getAttribute("data-state"), "paused");
+    await pausedAndSaved(page);
+    const saved = await step(page);
+    assert.equal(saved, paused + 1);
+
+    await page.reload();
+    await ready(page, "transition");
+    const resume = panelButton(page, "transition", "resume");
+    await resume.waitFor();
+    assert.equal(Number((await resume.textContent())?.replaceAll(",", "").match(/\d+/)?.[0]), saved);
+    await resume.focus();
+    await page.keyboard.press("Enter");
+    await inState(page, "running");
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("data-action")), "main");
+    assert.ok((await step(page)) >= saved);
+
+    const elapsed = await panel.evaluate(async (place) => {
       const start = performance.now();
-      for (let shown = 0; shown < 3; shown++) {
-        const before = place.dataset.step;
-        while (place.dataset.step === before) await new Promise((resolve) => setTimeout(resolve, 20));
-      }
-      return (performance.now() - start) / 1000;
+      /** @type {HTMLElement | null} */ (place.querySelector('[data-action="cancel"]'))?.click();
+      while (place.dataset.state !== "idle") await new Promise((resolve) => setTimeout(resolve));
+      return performance.now() - start;
     });
-  const full = await pace();
-  await panelButton(page, "transition", "speed").selectOption("0.1");
-  // The slice under way, and the first that rests.
-  await pace();
-  const slow = await pace();
-  assert.ok(slow > 1.5 * full, `${slow} s after ${full} s`);
+    assert.ok(elapsed <= 200, `${elapsed} ms`);
+    await page.waitForFunction(() => document.querySelectorAll(".lab-runs tbody tr").length === 0);
+  },
+);
 
-  await press(page, "main");
-  await inState(page, "paused");
-  await pausedAndSaved(page);
-  const paused = await step(page);
-  await press(page, "step");
-  await beyond(page, paused);
-  assert.equal(await panel.getAttribute("data-state"), "paused");
-  await pausedAndSaved(page);
-  const saved = await step(page);
-  assert.equal(saved, paused + 1);
-
-  await page.reload();
-  await ready(page, "transition");
-  const resume = panelButton(page, "transition", "resume");
-  await resume.waitFor();
-  assert.equal(Number((await resume.textContent())?.replaceAll(",", "").match(/\d+/)?.[0]), saved);
-  await resume.focus();
-  await page.keyboard.press("Enter");
-  await inState(page, "running");
-  assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("data-action")), "main");
-  assert.ok((await step(page)) >= saved);
-
-  const elapsed = await panel.evaluate(async (place) => {
-    const start = performance.now();
-    /** @type {HTMLElement | null} */ (place.querySelector('[data-action="cancel"]'))?.click();
-    while (place.dataset.state !== "idle") await new Promise((resolve) => setTimeout(resolve));
-    return performance.now() - start;
-  });
-  assert.ok(elapsed <= 200, `${elapsed} ms`);
-  await page.waitForFunction(() => document.querySelectorAll(".lab-runs tbody tr").length === 0);
-});
-
-siteTest("while another recorded run is fetched, the one before is not trained in its place", { webgpu: [false] }, async (page) => {
-  await openSmall(page, { sizes: [16], steps: 900 });
-  /** @type {(value?: unknown) => void} */
-  let arrive = () => {};
-  const arrival = new Promise((resolve) => (arrive = resolve));
-  await page.route("**/runs/transition-main-faces.json", async (route) => {
-    await arrival;
-    await route.continue();
-  });
-  const panel = page.locator("#transition .run-panel");
-  await choose(page, "transition.run", "main-faces");
-  await press(page, "main");
-  await panel.locator('.figure-error[data-kind="BadInput"]').waitFor();
-  assert.equal(await panel.getAttribute("data-state"), "idle");
-  arrive();
-  await page.locator('#transition[data-origin="recorded"]').waitFor();
-});
+siteTest(
+  "while another recorded run is fetched, the one before is not trained in its place",
+  { webgpu: [false] },
+  async (page) => {
+    await openSmall(page, { sizes: [16], steps: 900 });
+    /** @type {(value?: unknown) => void} */
+    let arrive = () => {};
+    const arrival = new Promise((resolve) => (arrive = resolve));
+    await page.route("**/runs/transition-main-faces.json", async (route) => {
+      await arrival;
+      await route.continue();
+    });
+    const panel = page.locator("#transition .run-panel");
+    await choose(page, "transition.run", "main-faces");
+    await press(page, "main");
+    await panel.locator('.figure-error[data-kind="BadInput"]').waitFor();
+    assert.equal(await panel.getAttribute("data-state"), "idle");
+    arrive();
+    await page.locator('#transition[data-origin="recorded"]').waitFor();
+  },
+);
 
 siteTest("an unfinished run with other settings is not offered here", { webgpu: [false] }, async (page) => {
   await openSmall(page, { sizes: [16], steps: 90_000 });

@@ -48,7 +48,7 @@ function repeat(name, block) {
  * @param {boolean} isBlock
  */
 export function toMathml(tex, isBlock) {
-  const made = temml.renderToString(unescape(tex.trim()), {
+  const made = temml.renderToString(unescapeHtml(tex.trim()), {
     displayMode: isBlock,
     macros: MACROS,
     throwOnError: true,
@@ -66,4 +66,4 @@ export function toMathml(tex, isBlock) {
 }
 
 /** @param {string} text */
-const unescape = (text) => text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+const unescapeHtml = (text) => text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");

@@ -24,9 +24,18 @@ test("when networks diverged, in a few words", () => {
 test("the networks of a run are counted once, at however many checkpoints", () => {
   const five = Array.from({ length: 5 }, () => learning);
   assert.equal(divergenceSentence(report("transition", five)), "");
-  assert.equal(divergenceSentence(report("transition", [...five, diverged(9)])), "1 of 6 networks diverged (marked\u00a0×).");
-  const halves = [{ n: 16, networks: [learning, diverged(9)] }, { n: 64, networks: [learning, learning] }];
-  assert.equal(divergenceSentence(report("strong-generalization", halves)), "1 of 4 networks diverged (marked\u00a0×).");
+  assert.equal(
+    divergenceSentence(report("transition", [...five, diverged(9)])),
+    "1 of 6 networks diverged (marked\u00a0×).",
+  );
+  const halves = [
+    { n: 16, networks: [learning, diverged(9)] },
+    { n: 64, networks: [learning, learning] },
+  ];
+  assert.equal(
+    divergenceSentence(report("strong-generalization", halves)),
+    "1 of 4 networks diverged (marked\u00a0×).",
+  );
   const checkpoints = (/** @type {number} */ width) => [
     { n: 16, seed: 1, step: 50, architecture: { width }, ...learning },
     { n: 16, seed: 1, step: 100, architecture: { width }, ...diverged(60) },
@@ -46,9 +55,21 @@ test("nothing is said of a network that diverged, or whose numbers are none", ()
 test("the network most like the Gaussian is one that came through", () => {
   const points = /** @type {Point[]} */ (
     /** @type {unknown} */ ([
-      { step: 1, ...learning, denoisers: { trained: { against: { gaussian: { cosine: { mean: NaN, standardError: 0 } } } } } },
-      { step: 2, ...learning, denoisers: { trained: { against: { gaussian: { cosine: { mean: 0.4, standardError: 0 } } } } } },
-      { step: 3, ...diverged(2), denoisers: { trained: { against: { gaussian: { cosine: { mean: 0.9, standardError: 0 } } } } } },
+      {
+        step: 1,
+        ...learning,
+        denoisers: { trained: { against: { gaussian: { cosine: { mean: NaN, standardError: 0 } } } } },
+      },
+      {
+        step: 2,
+        ...learning,
+        denoisers: { trained: { against: { gaussian: { cosine: { mean: 0.4, standardError: 0 } } } } },
+      },
+      {
+        step: 3,
+        ...diverged(2),
+        denoisers: { trained: { against: { gaussian: { cosine: { mean: 0.9, standardError: 0 } } } } },
+      },
     ])
   );
   assert.equal(peak(points).step, 2);

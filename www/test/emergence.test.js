@@ -77,7 +77,10 @@ test("the pace is that of the first checkpoint near the highest cosine", () => {
     [400, 0.94],
     [6400, 0.6],
   ]);
-  const points = [...cosines].map(([step, mean]) => ({ ...point(32, 192, step), denoisers: { trained: { against: { gaussian: { cosine: { mean } } } } } }));
+  const points = [...cosines].map(([step, mean]) => ({
+    ...point(32, 192, step),
+    denoisers: { trained: { against: { gaussian: { cosine: { mean } } } } },
+  }));
   const all = /** @type {Point[]} */ (/** @type {unknown} */ (points.reverse()));
   assert.equal(pace(all, 32), 200);
   assert.equal(pace(all, 64), undefined);

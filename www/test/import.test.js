@@ -12,9 +12,15 @@ function reader(pictures = []) {
   const Dataset = {
     faces: () => "faces",
     import: (/** @type {string} */ name, /** @type {Uint8Array} */ bytes) => `${name}: ${bytes}`,
-    pictures: () => "pictures",
   };
-  const { importFiles } = importer({ Dataset, unzip: () => pictures });
+  class PictureSet {
+    push() {}
+    finish() {
+      return "pictures";
+    }
+    free() {}
+  }
+  const { importFiles } = importer({ Dataset, PictureSet, unzip: () => pictures });
   return (/** @type {string[]} */ ...names) =>
     importFiles(
       names.map((name) => new File([new Uint8Array([1, 2])], name)),
@@ -31,6 +37,9 @@ test("an archive without pictures goes to the importer of arrays as it is", asyn
 });
 
 test("of several files none may be an array", async () => {
-  await assert.rejects(reader()("one.zip", "two.npy"), { kind: "BadInput", message: "None of the 2 files is an image" });
+  await assert.rejects(reader()("one.zip", "two.npy"), {
+    kind: "BadInput",
+    message: "None of the 2 files is an image",
+  });
   await assert.rejects(reader()(".hidden"), { kind: "BadInput" });
 });

@@ -66,7 +66,10 @@ test("a run in words, before and after it is known in full", () => {
   });
   const train = { architecture: { kind: "mlp", width: 192, depth: 2 }, steps: 500, batch: 32, rate: 0.004 };
   const config = { sizes: [16, 64], seeds: [1], train, evaluation: { samplerSteps: 10, samples: 100 } };
-  assert.equal(describe(options, /** @type {any} */ ({ config })).details, "MLP 192 × 2 · 500 steps of 32 · rate 0.004 · seed 1");
+  assert.equal(
+    describe(options, /** @type {any} */ ({ config })).details,
+    "MLP 192 × 2 · 500 steps of 32 · rate 0.004 · seed 1",
+  );
 });
 
 test("an empty field says what the preset has", () => {
@@ -140,7 +143,13 @@ test("the other experiments have fields of their own", () => {
   const halves = labOptions({ ...values, "lab.experiment": "strong-generalization" });
   assert.deepEqual(halves.config, { sizes: [8, 32] });
 
-  const emergence = labOptions({ ...values, "lab.experiment": "emergence", "lab.batch": "16", "lab.steps": "30", "lab.longSteps": "200" });
+  const emergence = labOptions({
+    ...values,
+    "lab.experiment": "emergence",
+    "lab.batch": "16",
+    "lab.steps": "30",
+    "lab.longSteps": "200",
+  });
   assert.deepEqual(emergence.config, {
     sizes: [8, 32],
     widths: [8, 12],

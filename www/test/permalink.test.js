@@ -74,21 +74,57 @@ test("a bad link falls back with a notice", () => {
 });
 
 test("headline numbers are averaged over seeds", () => {
-  const numbers = headline(report([[16, 1, 0.2], [16, 2, 0.4], [64, 1, 0.8]]));
+  const numbers = headline(
+    report([
+      [16, 1, 0.2],
+      [16, 2, 0.4],
+      [64, 1, 0.8],
+    ]),
+  );
   assert.equal(numbers.length, 6);
   assert.match(numbers[0].label, /N = 16, GL/);
   assert.ok(Math.abs(numbers[0].value - 0.3) < 1e-12);
 });
 
 test("the same bits, about the same numbers, other numbers", () => {
-  const made = report([[16, 7, 0.4], [64, 7, 0.7]]);
+  const made = report([
+    [16, 7, 0.4],
+    [64, 7, 0.7],
+  ]);
   const expected = /** @type {Expected} */ (fromLink(toLink(options, made))?.expected);
   assert.equal(compare(expected, made).verdict, "identical");
-  assert.equal(compare(expected, report([[16, 7, 0.4], [64, 7, 0.7]], "gpu")).verdict, "agrees");
-  const near = compare(expected, report([[16, 7, 0.42], [64, 7, 0.7]]));
+  assert.equal(
+    compare(
+      expected,
+      report(
+        [
+          [16, 7, 0.4],
+          [64, 7, 0.7],
+        ],
+        "gpu",
+      ),
+    ).verdict,
+    "agrees",
+  );
+  const near = compare(
+    expected,
+    report([
+      [16, 7, 0.42],
+      [64, 7, 0.7],
+    ]),
+  );
   assert.equal(near.verdict, "agrees");
   assert.ok(Math.abs(near.largest - 0.02) < 1e-9);
-  assert.equal(compare(expected, report([[16, 7, 0.5], [64, 7, 0.7]])).verdict, "differs");
+  assert.equal(
+    compare(
+      expected,
+      report([
+        [16, 7, 0.5],
+        [64, 7, 0.7],
+      ]),
+    ).verdict,
+    "differs",
+  );
   assert.equal(compare(expected, report([[16, 7, 0.4]])).verdict, "differs");
 });
 

@@ -33,12 +33,25 @@ test("a pause says whether the reader made it", () => {
 
 test("a failed run says what can be done", () => {
   const failure = { kind: "BadInput", message: "Too wide", hint: "Choose fewer units" };
-  assert.equal(statusLine(run({ state: "failed", failure }), false), "Stopped at step 420: Too wide. Choose fewer units.");
+  assert.equal(
+    statusLine(run({ state: "failed", failure }), false),
+    "Stopped at step 420: Too wide. Choose fewer units.",
+  );
 });
 
 test("a saved run is the wanted one if all of its options are", () => {
-  const options = { preset: "quick", data: { set: "faces", size: 12 }, config: { sizes: [16, 32], train: { steps: 9 } } };
-  assert.ok(same(options, { config: { train: { steps: 9 }, sizes: [16, 32] }, data: { size: 12, set: "faces" }, preset: "quick" }));
+  const options = {
+    preset: "quick",
+    data: { set: "faces", size: 12 },
+    config: { sizes: [16, 32], train: { steps: 9 } },
+  };
+  assert.ok(
+    same(options, {
+      config: { train: { steps: 9 }, sizes: [16, 32] },
+      data: { size: 12, set: "faces" },
+      preset: "quick",
+    }),
+  );
   assert.ok(same({ preset: "quick", config: undefined }, { preset: "quick" }));
   assert.ok(!same(options, { ...options, config: { ...options.config, train: { steps: 8 } } }));
   assert.ok(!same(options, { ...options, config: undefined }));

@@ -213,7 +213,10 @@ test("previews come at display rate and take no more than a twentieth of the tim
   await done(run);
   const previews = workers[0].calls.filter((/** @type {string} */ call) => call === "preview").length;
   const trained = 400 * slices(workers[0]);
-  assert.ok(previews >= 2 && 300 * previews <= 0.06 * (trained + 300 * previews), `${previews} previews in ${trained} ms`);
+  assert.ok(
+    previews >= 2 && 300 * previews <= 0.06 * (trained + 300 * previews),
+    `${previews} previews in ${trained} ms`,
+  );
   assert.ok(seen.size >= 2);
 });
 
@@ -322,10 +325,13 @@ test("a worker that dies while its run is paused is replaced when it resumes, fr
   await done(run);
   assert.equal(run.state, "done");
   assert.match(run.notice ?? "", /continues from its last snapshot, in a new worker/);
-  assert.deepEqual(run.report?.findings.map((/** @type {any} */ { n, step }) => [n, step]), [
-    [8, SHARD_STEPS],
-    [16, SHARD_STEPS],
-  ]);
+  assert.deepEqual(
+    run.report?.findings.map((/** @type {any} */ { n, step }) => [n, step]),
+    [
+      [8, SHARD_STEPS],
+      [16, SHARD_STEPS],
+    ],
+  );
   assert.equal(slices(workers.at(-1)), SHARD_STEPS - Number(await before.snapshot?.text()));
 });
 
@@ -343,8 +349,8 @@ test("a lost device is made anew; at the second loss the CPU takes over", async 
   run.addEventListener("change", () => {
     if (!run.notice || run.notice === notices.at(-1)) return;
     notices.push(run.notice);
-    // Nothing trains until the new device has done a slice.
-    assert.equal(run.state, "preparing");
+    // Nothing trains until the new device has done a slice, be it that the reader paused.
+    assert.notEqual(run.state, "running");
     assert.equal(run.progress.stepsPerSecond, null);
   });
   // A pause takes a snapshot.
@@ -363,7 +369,10 @@ test("a lost device is made anew; at the second loss the CPU takes over", async 
 
 test("without an adapter the run begins on the CPU, with all its workers", async () => {
   const NONE = { kind: "NoAdapter", message: "This browser offers no WebGPU adapter", hint: "" };
-  const { runner, workers } = world({ choice: "gpu", fail: (_, call, engine) => (engine === "gpu" ? NONE : undefined) });
+  const { runner, workers } = world({
+    choice: "gpu",
+    fail: (_, _call, engine) => (engine === "gpu" ? NONE : undefined),
+  });
   const run = runner.start(OPTIONS);
   await done(run);
   assert.equal(run.engine, "cpu");
@@ -425,7 +434,8 @@ test("an engine that does not start loses nothing for one who goes back from it 
   assert.equal(run.state, "done");
   assert.equal(run.engine, "cpu");
   assert.equal(workers.length, 5);
-  for (const worker of workers.slice(3)) assert.ok(slices(worker) <= SHARD_STEPS - step + 3, `${slices(worker)} slices after ${step}`);
+  for (const worker of workers.slice(3))
+    assert.ok(slices(worker) <= SHARD_STEPS - step + 3, `${slices(worker)} slices after ${step}`);
 });
 
 test("a run whose last shard fails does not look done meanwhile", async () => {
@@ -444,7 +454,10 @@ test("a run whose last shard fails does not look done meanwhile", async () => {
   run.addEventListener("change", () => crashed && run.state === "preparing" && steps.push(run.progress.step));
   await done(run);
   assert.ok(steps.length > 0);
-  assert.ok(steps.every((step) => step < SHARD_STEPS), `${steps}`);
+  assert.ok(
+    steps.every((step) => step < SHARD_STEPS),
+    `${steps}`,
+  );
 });
 
 test("a saved run says where its snapshots are, however far it has trained since", async () => {
@@ -475,7 +488,9 @@ test("a saved run knows where it is while a crashed worker is replaced", async (
   await done(runner.start(OPTIONS));
   assert.ok(crashed);
   const records = storage.put.mock.calls.map(({ arguments: [record] }) => record);
-  const half = records.filter(({ shards }) => shards.some(({ savedProgress }) => savedProgress) && shards.some(({ report }) => !report));
+  const half = records.filter(
+    ({ shards }) => shards.some(({ savedProgress }) => savedProgress) && shards.some(({ report }) => !report),
+  );
   assert.ok(half.length > 1);
   for (const { progress } of half) {
     assert.equal(progress.total, SHARD_STEPS);
@@ -538,7 +553,10 @@ test("what is saved of earlier visits is read once for all who ask, until one of
   assert.deepEqual(await Promise.all([ids(), ids()]), Array(2).fill([...first.saved.keys()]));
   assert.equal(list.mock.callCount(), 2);
   await runner.forget(early.id);
-  assert.deepEqual(await ids(), [...first.saved.keys()].filter((id) => id !== early.id));
+  assert.deepEqual(
+    await ids(),
+    [...first.saved.keys()].filter((id) => id !== early.id),
+  );
   here.cancel();
 });
 
@@ -569,7 +587,10 @@ test("a browser that saves nothing is survived, with one notice", async () => {
   run.addEventListener("change", () => run.notice && notices.add(run.notice));
   await done(run);
   assert.equal(run.state, "done");
-  assert.deepEqual([...notices], ["The browser would not save the run, so reloading the page will lose it: The quota has been exceeded."]);
+  assert.deepEqual(
+    [...notices],
+    ["The browser would not save the run, so reloading the page will lose it: The quota has been exceeded."],
+  );
   assert.ok(storage.put.mock.callCount() >= 2);
 });
 
@@ -577,7 +598,10 @@ test("a shard that is done shows its last preview until the others are done, too
   const { runner } = world({ delay: (worker) => (worker === 1 ? 2 * SLICE_MS : SLICE_MS) });
   const run = runner.start(OPTIONS);
   const kinds = new Set();
-  run.addEventListener("change", () => run.report && kinds.add(JSON.stringify(run.report.findings.map((/** @type {any} */ { final }) => final))));
+  run.addEventListener(
+    "change",
+    () => run.report && kinds.add(JSON.stringify(run.report.findings.map((/** @type {any} */ { final }) => final))),
+  );
   await done(run);
   assert.deepEqual([...kinds], ["[false,false]", "[true,true]"]);
 });
@@ -585,7 +609,10 @@ test("a shard that is done shows its last preview until the others are done, too
 test("findings that are lists of their own are joined one by one", () => {
   /** @param {number} n */
   const report = (n) => /** @type {any} */ ({ final: true, findings: { overWidth: [n], overTime: [n, n] } });
-  assert.deepEqual(mergeReports([report(1), report(2)], null, 5).findings, { overWidth: [1, 2], overTime: [1, 1, 2, 2] });
+  assert.deepEqual(mergeReports([report(1), report(2)], null, 5).findings, {
+    overWidth: [1, 2],
+    overTime: [1, 1, 2, 2],
+  });
   assert.equal(mergeReports([report(1), { ...report(2), final: false }], null, 5).final, false);
 });
 
@@ -692,7 +719,9 @@ test("a run that another tab has is not taken up until that one lets it go", asy
 });
 
 test("a browser that refuses locks is survived", async () => {
-  const { runner, workers } = world({ locks: { request: () => Promise.reject(new DOMException("No", "SecurityError")) } });
+  const { runner, workers } = world({
+    locks: { request: () => Promise.reject(new DOMException("No", "SecurityError")) },
+  });
   const run = runner.start(OPTIONS);
   await done(run);
   assert.equal(run.state, "done");
@@ -714,17 +743,27 @@ test("the runner tells of each run, after the one who asked for it", async () =>
 test("a file that does not come is fetched again, and does not end the run", async () => {
   let failures = 0;
   const offline = { kind: "Network", message: "The file data/mnist.bin could not be fetched", hint: "" };
-  const { runner, workers } = world({ cores: 1, fail: (_, call) => (call === "start" && failures++ === 0 ? offline : undefined) });
+  const { runner, workers } = world({
+    cores: 1,
+    fail: (_, call) => (call === "start" && failures++ === 0 ? offline : undefined),
+  });
   const run = runner.start(OPTIONS);
   await until(run, ({ state }) => state === "done" || state === "failed");
   assert.equal(run.failure, undefined);
   assert.equal(run.state, "done");
-  assert.match(run.notice ?? "", /mnist\.bin could not be fetched\. The run continues from the beginning, with another try/);
+  assert.match(
+    run.notice ?? "",
+    /mnist\.bin could not be fetched\. The run continues from the beginning, with another try/,
+  );
   assert.equal(workers.length, 2);
 });
 
 test("a connection that stays away ends the run, with its own words", async () => {
-  const offline = { kind: "Network", message: "The file data/mnist.bin could not be fetched", hint: "Check the connection and try again." };
+  const offline = {
+    kind: "Network",
+    message: "The file data/mnist.bin could not be fetched",
+    hint: "Check the connection and try again.",
+  };
   const { runner } = world({ cores: 1, fail: (_, call) => (call === "plan" ? offline : undefined) });
   const run = runner.start(OPTIONS);
   await until(run, ({ state }) => state === "failed");

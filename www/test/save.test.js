@@ -3,7 +3,14 @@ import { test } from "node:test";
 import { toCsv } from "../src/export/save.js";
 
 test("one table is a plain file", () => {
-  const table = { title: "Errors, by noise level", columns: ["σ", "Error"], rows: [["0.5", 0.25], ["80", "–"]] };
+  const table = {
+    title: "Errors, by noise level",
+    columns: ["σ", "Error"],
+    rows: [
+      ["0.5", 0.25],
+      ["80", "–"],
+    ],
+  };
   assert.equal(toCsv([table]), "σ,Error\r\n0.5,0.25\r\n80,–\r\n");
 });
 
@@ -14,6 +21,13 @@ test("several tables follow each other under their titles", () => {
 });
 
 test("quotes and commas are quoted; thousands lose their separators", () => {
-  const table = { title: "", columns: ['say "N", please', "note"], rows: [["4,096", "a, b"], ["1,234.5", "12,34"]] };
+  const table = {
+    title: "",
+    columns: ['say "N", please', "note"],
+    rows: [
+      ["4,096", "a, b"],
+      ["1,234.5", "12,34"],
+    ],
+  };
   assert.equal(toCsv([table]), '"say ""N"", please",note\r\n4096,"a, b"\r\n1234.5,"12,34"\r\n');
 });

@@ -61,11 +61,15 @@ test("a browser without storage, or one that forbids it, rejects and does not th
 
 test("a full disk rejects", async (context) => {
   const { put } = IDBObjectStore.prototype;
-  context.mock.method(IDBObjectStore.prototype, "put", /** @this {IDBObjectStore} @param {any} value */ function (value) {
-    const request = put.call(this, value);
-    this.transaction.abort();
-    return request;
-  });
+  context.mock.method(
+    IDBObjectStore.prototype,
+    "put",
+    /** @this {IDBObjectStore} @param {any} value */ function (value) {
+      const request = put.call(this, value);
+      this.transaction.abort();
+      return request;
+    },
+  );
   await assert.rejects(new RunStorage(() => indexedDB).put(run(1)), { name: "AbortError" });
 });
 

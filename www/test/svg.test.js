@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { escape, stack } from "../src/export/svg.js";
+import { escapeXml, stack } from "../src/export/svg.js";
 
 /** @param {number} top @param {number} bottom */
 const item = (top, bottom) => ({ top, bottom, svg: (/** @type {number} */ dy) => `${top + dy}` });
@@ -21,5 +21,5 @@ test("an empty figure has no height", () => {
 });
 
 test("text and attributes are safe in XML", () => {
-  assert.equal(escape('a < b & "c" > d'), "a &lt; b &amp; &quot;c&quot; &gt; d");
+  assert.equal(escapeXml('a < b & "c" > d'), "a &lt; b &amp; &quot;c&quot; &gt; d");
 });

@@ -66,7 +66,10 @@ test("the transition is where the samples get half as far as held-out images", (
 });
 
 test("noise is not taken for new images, and nothing is said before the end", () => {
-  const noise = sweep([[8, 1, 0.7, 0, 0.9], [64, 1, 0.9, 0, 0.9]]);
+  const noise = sweep([
+    [8, 1, 0.7, 0, 0.9],
+    [64, 1, 0.9, 0, 0.9],
+  ]);
   noise.findings[1].denoisers.trained.error.train = [0, 0, 0.13].map(estimate);
   assert.match(transitionSentence(noise), /^Too little training to tell: at N\s=\s64/u);
   assert.equal(transitionSentence({ ...recorded, final: false }), "Still in training.");
@@ -87,14 +90,23 @@ test("what is not a number is not taken for a copier", () => {
   assert.equal(transitionSentence(broken), "No transition: every network broke down.");
   assert.equal(compare(broken, recorded, 1)?.matches, false);
   assert.equal(compare(broken, broken, 1)?.matches, false);
-  const some = sweep([[8, 1, NaN, NaN, NaN], [16, 1, 0.1, 1, 0.7], [32, 1, NaN, 0, 0.8], [64, 1, 0.7, 0, 0.9]]);
+  const some = sweep([
+    [8, 1, NaN, NaN, NaN],
+    [16, 1, 0.1, 1, 0.7],
+    [32, 1, NaN, 0, 0.8],
+    [64, 1, 0.7, 0, 0.9],
+  ]);
   assert.deepEqual(transition(some), { copies: 16, new: 64 });
   assert.match(transitionSentence(some), /^Transition among the networks that came through between N\s=\s16 and 64/u);
 });
 
 test("a network that diverged is marked, and does not count for the transition", () => {
   const status = { name: "diverged", step: 9 };
-  const run = sweep([[16, 1, 0.1, 1, 0.7], [64, 1, 0.1, 1, 0.7], [64, 2, 0.7, 0, 0.9]]);
+  const run = sweep([
+    [16, 1, 0.1, 1, 0.7],
+    [64, 1, 0.1, 1, 0.7],
+    [64, 2, 0.7, 0, 0.9],
+  ]);
   Object.assign(run.findings[1], { status });
   Object.assign(run.findings[2], { status: { name: "learning" } });
   assert.deepEqual(

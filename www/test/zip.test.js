@@ -27,7 +27,8 @@ test("other programs can read it", { skip: !hasPython() }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "zip-"));
   try {
     writeFileSync(join(folder, "run.zip"), await writeZip(entries));
-    const code = "import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); assert z.testzip() is None; print(*z.namelist())";
+    const code =
+      "import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); assert z.testzip() is None; print(*z.namelist())";
     const names = String(execFileSync("python3", ["-X", "utf8", "-c", code, join(folder, "run.zip")]));
     assert.equal(names.trim(), "config.json proben/größe.txt empty");
   } finally {

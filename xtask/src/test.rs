@@ -258,7 +258,7 @@ fn format(row: &mut Row) -> Result<()> {
     row.check(&mut npm(["run", "--silent", "format:check"]))
 }
 
-/// Changes what [`format`] checks.
+/// Changes what [`format()`] checks.
 pub(crate) fn format_everything() -> Result<()> {
     run(&mut cargo(["fmt", "--all"]))?;
     site::npm_install()?;

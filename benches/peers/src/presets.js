@@ -83,7 +83,6 @@ export function parameterCount(preset) {
 /** Initial weights of a layer: normal draws. */
 export function initialWeights({ kernel, inputs, outputs, gain }) {
   const fanIn = (kernel ** 2 || 1) * inputs;
-  const normal = () =>
-    Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
+  const normal = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
   return Float32Array.from({ length: fanIn * outputs }, () => (gain / Math.sqrt(fanIn)) * normal());
 }

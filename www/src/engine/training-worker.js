@@ -99,7 +99,9 @@ async function each(ask) {
  */
 function images(recipe, own) {
   const { size, seed, heldOut } = recipe;
-  const made = (data ??= own ? importFiles(own.files, { size, seed, heldOut, colour: own.colour }) : makeDataset(recipe));
+  const made = (data ??= own
+    ? importFiles(own.files, { size, seed, heldOut, colour: own.colour })
+    : makeDataset(recipe));
   // A failure is not kept: the connection may come back.
   made.catch(() => (data = undefined));
   return made;

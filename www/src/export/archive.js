@@ -89,12 +89,17 @@ export async function openRun(file) {
     const { kind, message, hint } = toFailure(thrown);
     // An older format says so itself.
     if (kind === "BadInput") throw { kind, message: `“${file.name}” cannot be opened. ${message}`, hint };
-    throw { kind: "BadInput", message: `The run in “${file.name}” cannot be read`, hint: "Save it again where it was made." };
+    throw {
+      kind: "BadInput",
+      message: `The run in “${file.name}” cannot be read`,
+      hint: "Save it again where it was made.",
+    };
   }
 }
 
 /** What the archive of a run is called. @param {RunOptions} options */
-export const archiveName = ({ experiment, preset, data, seed }) => `${experiment}-${preset}-${data.set}-seed-${seed}.zip`;
+export const archiveName = ({ experiment, preset, data, seed }) =>
+  `${experiment}-${preset}-${data.set}-seed-${seed}.zip`;
 
 /**
  * The networks of a report that have pictures, with names for their files. Of several seeds only the first may have them.
@@ -131,8 +136,8 @@ function named({ experiment, findings }) {
  * @param {Point} point
  */
 async function samplesPng(shape, { denoisers }) {
-  const rows = DENOISERS.flatMap(({ id }) => [denoisers[id]?.samples ?? [], denoisers[id]?.nearest ?? []].flat()).map((images) =>
-    decodeImages(shape, images),
+  const rows = DENOISERS.flatMap(({ id }) => [denoisers[id]?.samples ?? [], denoisers[id]?.nearest ?? []].flat()).map(
+    (images) => decodeImages(shape, images),
   );
   const rgba = new Uint8ClampedArray(rows.reduce((sum, row) => sum + row.rgba.length, 0));
   rows.forEach((row, i) => rgba.set(row.rgba, i * rows[0].rgba.length));

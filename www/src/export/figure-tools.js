@@ -42,7 +42,11 @@ function tools(figure, page) {
   const svg = async () => {
     const { figureSvg } = await import("./svg.js");
     const { origin, pathname } = location;
-    return figureSvg(figure, `${title}, ${credit(page.contents.reportOf(figure).report)}. ${origin}${pathname}`, link());
+    return figureSvg(
+      figure,
+      `${title}, ${credit(page.contents.reportOf(figure).report)}. ${origin}${pathname}`,
+      link(),
+    );
   };
 
   /**
@@ -66,18 +70,28 @@ function tools(figure, page) {
     "div",
     { className: "figure-tools", role: "group", ariaLabel: `Save or share ${title}` },
     make("span", { className: "figure-tools-label", ariaHidden: "true" }, "Save"),
-    button("SVG", `save ${title} as a vector picture`, async () => save(`${name}.svg`, new Blob([await svg()], { type: "image/svg+xml" }))),
+    button("SVG", `save ${title} as a vector picture`, async () =>
+      save(`${name}.svg`, new Blob([await svg()], { type: "image/svg+xml" })),
+    ),
     button("PNG", `save ${title} as a bitmap`, async () => {
       const { rasterize } = await import("./png.js");
       save(`${name}.png`, await rasterize(await svg(), PNG_SCALE));
     }),
     button("CSV", `save the numbers of ${title} as a table`, () => save(`${name}.csv`, toCsv(numbers(figure, page)))),
     button("JSON", `save ${title} with its configuration and all numbers`, () =>
-      save(`${name}.json`, JSON.stringify(page.contents.reportOf(figure).report ?? described(figure, name, page), null, 1)),
+      save(
+        `${name}.json`,
+        JSON.stringify(page.contents.reportOf(figure).report ?? described(figure, name, page), null, 1),
+      ),
     ),
     make("span", { className: "figure-tools-label", ariaHidden: "true" }, "Copy"),
     button("Link", `copy a link to ${title} as it stands`, () => copy(link()), "Link copied"),
-    button("Embed", `copy the code that shows ${title} on another page`, () => copy(embedCode(page.store, figure, title)), "Code copied"),
+    button(
+      "Embed",
+      `copy the code that shows ${title} on another page`,
+      () => copy(embedCode(page.store, figure, title)),
+      "Code copied",
+    ),
   );
   return make("div", { className: "figure-tools-place" }, row, errors);
 }
@@ -107,7 +121,12 @@ const words = (element) => (element.textContent ?? "").trim().replaceAll(/\s+/g,
  * @param {Page} page
  */
 function described(figure, name, page) {
-  return { figure: name, link: page.store.link({ figure: "" }, figure.id), settings: page.store.values, tables: numbers(figure, page) };
+  return {
+    figure: name,
+    link: page.store.link({ figure: "" }, figure.id),
+    settings: page.store.values,
+    tables: numbers(figure, page),
+  };
 }
 
 /** Where a picture comes from, in a few words. @param {Report} [report] */

@@ -5,7 +5,8 @@
 import { make } from "../ui/dom.js";
 
 /** Parts of a figure that make no sense on paper. The label, value and ticks of a slider do. */
-const CONTROLS = "button, input, select, fieldset, details, .controls, .lab-panel, .run-panel, .figure-tools, .figure-error, [hidden]";
+const CONTROLS =
+  "button, input, select, fieldset, details, .controls, .lab-panel, .run-panel, .figure-tools, .figure-error, [hidden]";
 /** Where controls were left out, the gap is closed to this many pixels. */
 const GAP = 22;
 const MARGIN = 16;
@@ -54,7 +55,7 @@ export async function figureSvg(figure, credit, link) {
   const fonts = await usedFonts(body);
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">` +
-    `<title>${escape(figure.querySelector("figcaption b")?.textContent ?? "Figure")}</title><desc>${escape(link)}</desc>` +
+    `<title>${escapeXml(figure.querySelector("figcaption b")?.textContent ?? "Figure")}</title><desc>${escapeXml(link)}</desc>` +
     `<style>text{white-space:pre;font-variant-numeric:lining-nums tabular-nums}image{image-rendering:pixelated}${fonts}</style>` +
     `<rect width="${width}" height="${height}" fill="${colourOf(figure, "--paper")}"/>` +
     `<g transform="translate(${MARGIN} ${MARGIN})">${body}</g></svg>`
@@ -145,7 +146,7 @@ function* lines(text, frame) {
       /** @param {number} dy */
       svg: (dy) =>
         `<text x="${round(left - frame.left)}" y="${round(y + dy + pen.ascent)}" textLength="${round(right - left)}" ` +
-        `${pen.attributes}>${escape(words.replace(/ +$/, ""))}</text>`,
+        `${pen.attributes}>${escapeXml(words.replace(/ +$/, ""))}</text>`,
     };
   }
 }
@@ -161,7 +162,7 @@ function pens(style) {
   return {
     ascent: measure?.measureText("x").fontBoundingBoxAscent ?? 0,
     attributes:
-      `font-family="${escape(fontFamily)}" font-size="${fontSize}" font-style="${fontStyle}" ` +
+      `font-family="${escapeXml(fontFamily)}" font-size="${fontSize}" font-style="${fontStyle}" ` +
       `font-weight="${fontWeight}" fill="${color}"`,
   };
 }
@@ -177,7 +178,10 @@ function* borders(element, box) {
     const fill = `fill="${style.backgroundColor}"`;
     // A key may be cut out of its box or stand on a corner of it.
     const outline = style.rotate === "45deg" ? "polygon(50% 0, 100% 50%, 50% 100%, 0 50%)" : style.clipPath;
-    const corners = /^polygon\((.*)\)$/.exec(outline)?.[1].split(",").map((corner) => corner.match(/[\d.]+/g));
+    const corners = /^polygon\((.*)\)$/
+      .exec(outline)?.[1]
+      .split(",")
+      .map((corner) => corner.match(/[\d.]+/g));
     if (corners) {
       yield item(box, (at) => `<svg ${at} viewBox="0 0 100 100"><path d="M${corners.join("L")}Z" ${fill}/></svg>`);
       return;
@@ -193,7 +197,10 @@ function* borders(element, box) {
       const [x, y] = [box.x + width / 2, box.y + width / 2];
       const inner = { x, y, width: box.width - width, height: box.height - width };
       const radius = style.borderRadius.endsWith("%") ? inner.width / 2 : parseFloat(style.borderRadius);
-      yield item(inner, (at) => `<rect ${at} rx="${round(radius)}" fill="none" stroke="${colour}" stroke-width="${width}"${dash}/>`);
+      yield item(
+        inner,
+        (at) => `<rect ${at} rx="${round(radius)}" fill="none" stroke="${colour}" stroke-width="${width}"${dash}/>`,
+      );
       return;
     }
     const across = side === "Top" || side === "Bottom";
@@ -221,7 +228,10 @@ function inlined(svg) {
     const style = getComputedStyle(originals[i]);
     for (const name of STYLED) {
       const value = style.getPropertyValue(name);
-      if (value && value !== getComputedStyle(/** @type {Element} */ (originals[i].parentElement)).getPropertyValue(name))
+      if (
+        value &&
+        value !== getComputedStyle(/** @type {Element} */ (originals[i].parentElement)).getPropertyValue(name)
+      )
         element.setAttribute(name, value);
       // What the parent says already need not be said again, nor in terms of the page's variables.
       else if (element.getAttribute(name)?.includes("var(") || element.getAttribute(name) === "currentColor")
@@ -230,7 +240,7 @@ function inlined(svg) {
     element.removeAttribute("class");
   });
   const root = getComputedStyle(svg);
-  const inherited = STYLED.map((name) => `${name}="${escape(root.getPropertyValue(name))}"`).join(" ");
+  const inherited = STYLED.map((name) => `${name}="${escapeXml(root.getPropertyValue(name))}"`).join(" ");
   const serializer = new XMLSerializer();
   const inside = [...copy.childNodes].map((child) => serializer.serializeToString(child)).join("");
   return `<g ${inherited}>${inside.replaceAll(' xmlns="http://www.w3.org/2000/svg"', "")}</g>`;
@@ -269,7 +279,11 @@ async function usedFonts(svg) {
     const slant = style.getPropertyValue("font-style") || "normal";
     const family = style.getPropertyValue("font-family").replaceAll('"', "");
     // Charts inherit most of their type, so only the family is looked for there.
-    return svg.includes(escape(`"${family}"`)) && svg.includes(`font-style="${slant}"`) && svg.includes(`font-weight="${weight}"`);
+    return (
+      svg.includes(escapeXml(`"${family}"`)) &&
+      svg.includes(`font-style="${slant}"`) &&
+      svg.includes(`font-weight="${weight}"`)
+    );
   });
   const texts = await Promise.all(
     used.map(async (rule) => {
@@ -308,5 +322,5 @@ function colourOf(element, variable) {
 const round = (value) => Math.round(100 * value) / 100;
 
 /** @param {string} text */
-export const escape = (text) =>
+export const escapeXml = (text) =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");

@@ -43,7 +43,16 @@ export async function writeZip(entries) {
   }
   const length = directory.reduce((sum, part) => sum + part.length, 0);
   const number = entries.length;
-  const end = record([[END, 4], [0, 2], [0, 2], [number, 2], [number, 2], [length, 4], [offset, 4], [0, 2]]);
+  const end = record([
+    [END, 4],
+    [0, 2],
+    [0, 2],
+    [number, 2],
+    [number, 2],
+    [length, 4],
+    [offset, 4],
+    [0, 2],
+  ]);
   return new Uint8Array(await new Blob([...files, ...directory, end]).arrayBuffer());
 }
 

@@ -99,7 +99,8 @@ export function agreementFigure(root, page, source) {
       "Trains two pairs of small networks: on 16 faces each and on 1,024 each, none in common. Their curve is drawn over the " +
       "recorded one.",
     // A run has nothing to show before its first preview.
-    onReport: (report, run) => source.show(report && report.findings.length > 0 ? report : undefined, { options: run.options }),
+    onReport: (report, run) =>
+      source.show(report && report.findings.length > 0 ? report : undefined, { options: run.options }),
     summary: (report) => sentences(...bySize(report).map(agreementSentence), divergenceSentence(report)),
   });
 }
@@ -143,7 +144,11 @@ function agreementChart(root) {
       options({ sizes, n, recorded }) {
         const behind = recorded.map(({ n: size, cosine }) => ({ n: size, ...cosine }));
         const ticks = [...new Set([...sizes, ...recorded].map((agreement) => agreement.n))];
-        const same = sizes.map(({ n: size, networks, cosine }) => ({ n: size, ...cosine, diverged: divergence(networks) }));
+        const same = sizes.map(({ n: size, networks, cosine }) => ({
+          n: size,
+          ...cosine,
+          diverged: divergence(networks),
+        }));
         const other = sizes.map(({ n: size, cosineOtherNoise }) => ({ n: size, ...cosineOtherNoise }));
         const chosen = same.filter((point) => point.n === n);
         return {
@@ -174,7 +179,14 @@ function agreementChart(root) {
               textAnchor: "end",
               fill: "var(--muted)",
             }),
-            line(behind, { x: "n", y: "mean", stroke: "var(--d-theta)", strokeWidth: 1.5, strokeOpacity: 0.45, className: "recorded-behind" }),
+            line(behind, {
+              x: "n",
+              y: "mean",
+              stroke: "var(--d-theta)",
+              strokeWidth: 1.5,
+              strokeOpacity: 0.45,
+              className: "recorded-behind",
+            }),
             text(behind.slice(0, 1), {
               x: "n",
               y: "mean",

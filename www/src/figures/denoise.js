@@ -89,10 +89,7 @@ export function denoiseFigure(root, page) {
       "denoise.largest": percent(weights[0]),
       ...Object.fromEntries(errors.map(({ id, rmse }) => [`denoise.rmse.${id}`, fixed(rmse)])),
     });
-    page.live.claim(
-      "denoise.heldOut",
-      split === "heldOut" && sigma < HIGH_NOISE ? gaussian < empirical : undefined,
-    );
+    page.live.claim("denoise.heldOut", split === "heldOut" && sigma < HIGH_NOISE ? gaussian < empirical : undefined);
     describe(clean, `Clean ${split === "train" ? "training" : "held-out"} image ${image + 1}`);
     describe(noisy, `The same image with noise of standard deviation ${significant(sigma)}`);
     for (const { id, label, rmse } of errors) {
@@ -117,7 +114,8 @@ function weightsChart(root) {
       label: ({ posterior: { weights, effective }, n }) =>
         `Largest softmax weights: the first image has ${percent(weights[0])}; effectively ${effectiveCount(effective)} of ${count(n)} images contribute`,
       columns: ["Rank", "Training image", "Weight"],
-      rows: ({ posterior: { weights, indices } }) => [...weights].map((weight, i) => [i + 1, indices[i] + 1, significant(weight, 4)]),
+      rows: ({ posterior: { weights, indices } }) =>
+        [...weights].map((weight, i) => [i + 1, indices[i] + 1, significant(weight, 4)]),
       options({ posterior: { weights, effective }, n }, width) {
         const bars = width < NARROW ? BARS_NARROW : BARS;
         const ranks = Array.from({ length: bars }, (_, i) => i);

@@ -72,7 +72,7 @@ export function emergenceFigure(root, page, source) {
   const drawOverWidth = curvesChart(element(root, "over-width"), "scores over width", (width) =>
     store.set({ "emergence.width": Math.round(width) }),
   );
-  
+
   reportFigure(root, page, source, {
     reads: ["emergence.n", "emergence.width", "emergence.step"],
     draw(report, values, recorded) {
@@ -85,7 +85,11 @@ export function emergenceFigure(root, page, source) {
       showWidths(here.widths, here.width);
       showSteps(here.steps, here.step);
       const { trained: network, gaussian } = point.denoisers;
-      for (const [name, images] of Object.entries({ gaussian: gaussian?.samples, samples: network.samples, nearest: network.nearest })) {
+      for (const [name, images] of Object.entries({
+        gaussian: gaussian?.samples,
+        samples: network.samples,
+        nearest: network.nearest,
+      })) {
         if (images) drawRow(canvas(root, `row-${name}`), decodeImages(report.shape, images), COLUMNS);
       }
       drawMap({ points: ofSize, current: point });
@@ -137,7 +141,8 @@ export function emergenceFigure(root, page, source) {
       "Trains small networks on 16 to 128 faces of 12 × 12 pixels, and three widths on 32. Curves are drawn over the recorded " +
       "ones.",
     // A run has nothing to show before its first checkpoint.
-    onReport: (report, run) => source.show(report && plane(report).length > 0 ? report : undefined, { options: run.options }),
+    onReport: (report, run) =>
+      source.show(report && plane(report).length > 0 ? report : undefined, { options: run.options }),
     summary: (report) => {
       const best = peak(standAt(plane(report), { n: 1, width: Number.MAX_VALUE, step: 1 }).overTime);
       return sentences(
@@ -184,7 +189,9 @@ export function emergenceFigure(root, page, source) {
     );
     live.claim(
       "emergence.underfit",
-      report.final && finals.length > 2 && middle ? cosine(narrow) < cosine(middle) - 0.03 && middle !== narrow : undefined,
+      report.final && finals.length > 2 && middle
+        ? cosine(narrow) < cosine(middle) - 0.03 && middle !== narrow
+        : undefined,
       finals,
     );
   }
@@ -321,9 +328,7 @@ function curvesChart(root, name, choose) {
         const note =
           first && `faint: recorded, N = ${count(first.n)}${axis === "step" ? `, width ${count(widthOf(first))}` : ""}`;
         const references =
-          points.length === 0
-            ? []
-            : [{ name: "GL score", y: points[0].heldOut.gl.mean, label: "held-out images" }];
+          points.length === 0 ? [] : [{ name: "GL score", y: points[0].heldOut.gl.mean, label: "held-out images" }];
         const positions = [...scored, ...behind].map(({ x }) => x);
         const shown = scored.some(({ x }) => x === at) ? [at] : [];
         return {
@@ -358,7 +363,15 @@ function curvesChart(root, name, choose) {
             }),
             ruleY(references, { fy: "name", y: "y", stroke: "var(--d-data)", strokeDasharray: "2 3" }),
             text(references, { fy: "name", y: "y", text: "label", frameAnchor: "right", dy: 9, fill: "var(--muted)" }),
-            line(behind, { fy: "name", x: "x", y: "y", stroke: "var(--d-theta)", strokeWidth: 1.5, strokeOpacity: 0.45, className: "recorded-behind" }),
+            line(behind, {
+              fy: "name",
+              x: "x",
+              y: "y",
+              stroke: "var(--d-theta)",
+              strokeWidth: 1.5,
+              strokeOpacity: 0.45,
+              className: "recorded-behind",
+            }),
             text(note ? [note] : [], {
               fy: () => SCORES[0].name,
               text: (words) => words,

@@ -106,7 +106,9 @@ function errorsChart(root) {
         const all = curves(result);
         const top = Math.max(...all.flatMap(({ points }) => points.map(({ error }) => error)));
         // Labels stand where the curves are furthest apart, above each curve if there is room between them.
-        const gaps = all[0].points.slice(2, LABELS_END).map((_, i) => leastGap(all.map(({ points }) => points[i + 2].error)));
+        const gaps = all[0].points
+          .slice(2, LABELS_END)
+          .map((_, i) => leastGap(all.map(({ points }) => points[i + 2].error)));
         const labelAt = 2 + gaps.indexOf(Math.max(...gaps));
         const roomy = Math.max(...gaps) > 0.3 * top;
         const highest = Math.max(...all.map(({ points }) => points[labelAt].error));

@@ -125,7 +125,8 @@ export function watchNear(root, tell) {
     return observer;
   };
   const first = watch("0px");
-  scrolling ??= scrollY > 0 ? Promise.resolve() : new Promise((resolve) => addEventListener("scroll", resolve, { once: true }));
+  scrolling ??=
+    scrollY > 0 ? Promise.resolve() : new Promise((resolve) => addEventListener("scroll", resolve, { once: true }));
   void scrolling.then(() => {
     first.disconnect();
     watch(NEAR);

@@ -48,9 +48,19 @@ const CURVES = [
     label: "Similarity to Gaussian",
     of: (point) => cosineWith(point, "gaussian")?.mean ?? NaN,
   },
-  { ...denoiser("trained"), label: "Linearity", of: (point, sweep) => linearityAt(trained(point), levelOf(sweep, SIGMA)) },
+  {
+    ...denoiser("trained"),
+    label: "Linearity",
+    of: (point, sweep) => linearityAt(trained(point), levelOf(sweep, SIGMA)),
+  },
   // A distance to the training set, so in the training set's colour.
-  { label: "GL score", colour: "var(--d-data)", dash: "1 3", marker: "triangle", of: (point) => trained(point).closeness.gl.mean },
+  {
+    label: "GL score",
+    colour: "var(--d-data)",
+    dash: "1 3",
+    marker: "triangle",
+    of: (point) => trained(point).closeness.gl.mean,
+  },
 ];
 
 /**

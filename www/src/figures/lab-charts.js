@@ -90,7 +90,10 @@ function foundIn({ experiment, findings, ...rest }) {
     case "transition":
       return transitionSentence({ experiment, findings, ...rest });
     case "gaussian-bias": {
-      const cosines = findings.map((/** @type {Bias} */ point) => ({ n: point.n, value: cosineWith(point, "linear")?.mean ?? NaN }));
+      const cosines = findings.map((/** @type {Bias} */ point) => ({
+        n: point.n,
+        value: cosineWith(point, "linear")?.mean ?? NaN,
+      }));
       return sentence(`Cosine with the linear fit: ${list(cosines)}`);
     }
     case "strong-generalization": {
@@ -197,7 +200,9 @@ export function runsChart(root) {
             base: 2,
             label: "Training images N →",
             labelAnchor: "right",
-            ticks: [...new Set(points.map(({ n }) => n))].filter((_, i, all) => width > NARROW || i % 2 === 0 || all.length < 6),
+            ticks: [...new Set(points.map(({ n }) => n))].filter(
+              (_, i, all) => width > NARROW || i % 2 === 0 || all.length < 6,
+            ),
             tickFormat: (n) => count(n),
             tickSize: 4,
           },
@@ -218,9 +223,25 @@ export function runsChart(root) {
               { x: "n", y1: "low", y2: "high", stroke: "colour", strokeWidth: 1.5, strokeOpacity: 0.6 },
             ),
             line(points, { x: "n", y: "mean", z: "letter", stroke: "colour", strokeWidth: 2 }),
-            dot(points, { x: "n", y: "mean", symbol: "mark", fill: "colour", stroke: "var(--paper)", strokeWidth: 1, r: 4.5 }),
+            dot(points, {
+              x: "n",
+              y: "mean",
+              symbol: "mark",
+              fill: "colour",
+              stroke: "var(--paper)",
+              strokeWidth: 1,
+              r: 4.5,
+            }),
             crosses(points, { x: "n", y: "mean" }),
-            text(labels, { x: "n", y: "place", text: "letter", textAnchor: "start", dx: 10, fill: "colour", fontWeight: "600" }),
+            text(labels, {
+              x: "n",
+              y: "place",
+              text: "letter",
+              textAnchor: "start",
+              dx: 10,
+              fill: "colour",
+              fontWeight: "600",
+            }),
           ],
         };
       },

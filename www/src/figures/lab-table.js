@@ -83,7 +83,14 @@ export class RunTable {
    */
   follow(run, aloud = false) {
     const known = this.entries.find(({ id }) => id === run.id);
-    const facts = { run, options: run.options, report: run.report, state: run.state, progress: run.progress, saved: true };
+    const facts = {
+      run,
+      options: run.options,
+      report: run.report,
+      state: run.state,
+      progress: run.progress,
+      saved: true,
+    };
     const entry = known ? Object.assign(known, facts) : this.add({ id: run.id, time: Date.now(), ...facts });
     run.addEventListener("change", () => {
       if (entry.run !== run) return;
@@ -240,7 +247,9 @@ export class RunTable {
         name: "link",
         label: entry.isCopied ? "Copied" : "Link",
         isDone: entry.isCopied,
-        title: repeatable ? "Copy a link that repeats this run and compares the numbers" : "Nobody else has these images",
+        title: repeatable
+          ? "Copy a link that repeats this run and compares the numbers"
+          : "Nobody else has these images",
         hidden: !report?.final,
         disabled: !repeatable,
         act: this.#attempt(async () => {

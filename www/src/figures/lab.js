@@ -144,7 +144,16 @@ export function labFigure(root, page, { own, show }) {
         errors.hidden = true;
         const { options, report } = archive;
         const id = `file-${crypto.randomUUID()}`;
-        table.add({ id, options, report, state: "done", progress: { step: 0, total: 0 }, saved: false, time: Date.now(), file });
+        table.add({
+          id,
+          options,
+          report,
+          state: "done",
+          progress: { step: 0, total: 0 },
+          saved: false,
+          time: Date.now(),
+          file,
+        });
         live.announce(`Opened a run: ${describe(options, report).title}.`);
         (show(report, { options, file: file.name }) ?? root).scrollIntoView();
       } catch (thrown) {

@@ -145,10 +145,7 @@ function tellOfNetworks(live, main) {
     "limits.affine.network": fixed(at("trained", "correctedNmse"), 3),
   });
   live.claim("limits.affine", nmse(level) > 0.02 && at("gaussian", "correctedNmse") < 0.01);
-  live.claim(
-    "limits.affineCosine",
-    at("gaussian", "cosine") > 0.95 && at("gaussian", "correctedCosine") > 0.995,
-  );
+  live.claim("limits.affineCosine", at("gaussian", "cosine") > 0.95 && at("gaussian", "correctedCosine") > 0.995);
   live.claim("limits.affineNetwork", at("trained", "correctedNmse") > 0.05, first);
 }
 
@@ -200,17 +197,24 @@ function tellOfSets(live, body, sweeps) {
   /** @param {string} name */
   const cosine = (name) => mean(of(name, MANY), gaussianCosine);
   body.replaceChildren(
-    ...Object.keys(sweeps).sort((a, b) => cosine(b) - cosine(a)).map((name) => {
-      const numbers = [
-        percent(mean(of(name, FEW), copiesOf)),
-        percent(mean(of(name, MANY), copiesOf)),
-        fixed(mean(of(name, MANY), (point) => linearityAt(trained(point), levelOf(sweeps[name], LINEARITY_SIGMA)))),
-        fixed(cosine(name)),
-      ];
-      const row = make("tr", {}, make("th", { scope: "row" }, SETS[name]), ...numbers.map((text) => make("td", {}, text)));
-      row.dataset.set = name;
-      return row;
-    }),
+    ...Object.keys(sweeps)
+      .sort((a, b) => cosine(b) - cosine(a))
+      .map((name) => {
+        const numbers = [
+          percent(mean(of(name, FEW), copiesOf)),
+          percent(mean(of(name, MANY), copiesOf)),
+          fixed(mean(of(name, MANY), (point) => linearityAt(trained(point), levelOf(sweeps[name], LINEARITY_SIGMA)))),
+          fixed(cosine(name)),
+        ];
+        const row = make(
+          "tr",
+          {},
+          make("th", { scope: "row" }, SETS[name]),
+          ...numbers.map((text) => make("td", {}, text)),
+        );
+        row.dataset.set = name;
+        return row;
+      }),
   );
   live.set({
     "limits.sets.few": count(of("faces", FEW)[0].n),
@@ -222,9 +226,7 @@ function tellOfSets(live, body, sweeps) {
   });
   live.claim(
     "limits.mnist",
-    sweeps.mnist && sweeps.fashion
-      ? Math.max(cosine("mnist"), cosine("fashion")) < cosine("faces") - 0.05
-      : undefined,
+    sweeps.mnist && sweeps.fashion ? Math.max(cosine("mnist"), cosine("fashion")) < cosine("faces") - 0.05 : undefined,
     Object.keys(sweeps).flatMap((name) => of(name, MANY)),
   );
   tellOfDigits(live, sweeps.mnist);
@@ -248,7 +250,9 @@ function tellOfDigits(live, mnist) {
   /** @param {Point[]} points */
   const copies = (points) => mean(points, copiesOf);
   // The smallest set of which it makes new images.
-  const fresh = sizes(mnist).map((n) => networks(mnist, n)).find((points) => copies(points) <= FEW_COPIES);
+  const fresh = sizes(mnist)
+    .map((n) => networks(mnist, n))
+    .find((points) => copies(points) <= FEW_COPIES);
   const cosine = fresh && mean(fresh, gaussianCosine);
   live.set({
     "limits.near.sigma": significant(mnist.sigmas[level]),

@@ -92,7 +92,12 @@ function selfCheck(root, { trainer, live }) {
  * @param {string} [about]
  */
 function heading(engine, checked, about = "") {
-  const head = make("th", { colSpan: 4, scope: "colgroup" }, `${engine.toUpperCase()} engine`, make("small", {}, about));
+  const head = make(
+    "th",
+    { colSpan: 4, scope: "colgroup" },
+    `${engine.toUpperCase()} engine`,
+    make("small", {}, about),
+  );
   const row = make("tr", { className: "check-engine" }, head);
   Object.assign(row.dataset, { engine, checked });
   return row;

@@ -150,7 +150,8 @@ function phaseChart(root, choose) {
             text(cells, {
               x: "step",
               y: "n",
-              text: ({ copies }) => (roomy || Number.isNaN(copies) ? percent(copies) : String(Math.round(100 * copies))),
+              text: ({ copies }) =>
+                roomy || Number.isNaN(copies) ? percent(copies) : String(Math.round(100 * copies)),
               fill: ({ copies }) => memorizedInk(copies),
               fontSize: 13,
               fontWeight: 400,

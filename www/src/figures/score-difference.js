@@ -114,9 +114,7 @@ export function scoreDifferenceFigure(root, page, source) {
         : error < 0.99 * errorGaussian
           ? "So it has learned more than the covariance, and is still close to the Gaussian."
           : "So it has only just learned what the covariance provides; how long that lasts is the subject of Section IV.",
-      ...Object.fromEntries(
-        OTHERS.map(({ id }) => [`bias.many.${id}`, estimate(differences(many, id)?.heldOut[at])]),
-      ),
+      ...Object.fromEntries(OTHERS.map(({ id }) => [`bias.many.${id}`, estimate(differences(many, id)?.heldOut[at])])),
     });
     /** @param {Bias} model @param {DenoiserId} id @param {Split} split */
     const mean = (model, id, split) => differences(model, id)?.[split][at].mean ?? NaN;
@@ -296,7 +294,12 @@ const curvesOf = ({ sigmas, models }, split) =>
     OTHERS.toReversed().flatMap((row) => {
       const levels = differences(model, row.id)?.[split];
       if (!levels) return [];
-      const points = levels.map(({ mean }, i) => ({ facet, sigma: sigmas[i], value: mean, diverged: divergence([model]) }));
+      const points = levels.map(({ mean }, i) => ({
+        facet,
+        sigma: sigmas[i],
+        value: mean,
+        diverged: divergence([model]),
+      }));
       return [{ ...row, facet, points }];
     }),
   );

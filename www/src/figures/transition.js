@@ -13,7 +13,17 @@ import { cosineWith } from "../reports/report.js";
 import { ReportSource } from "../reports/source.js";
 import { reportFigure } from "./report-figure.js";
 import { runPanel } from "../runs/run-panel.js";
-import { compare, curve, curves, levelOf, linearityAt, networks, sizes, spread, transitionSentence } from "../reports/transition.js";
+import {
+  compare,
+  curve,
+  curves,
+  levelOf,
+  linearityAt,
+  networks,
+  sizes,
+  spread,
+  transitionSentence,
+} from "../reports/transition.js";
 import { ALIKE, AS_GOOD, DETAIL_SIGMA } from "../reports/verdicts.js";
 import { drawSamples } from "../ui/images.js";
 import { nearestStop } from "../reports/nearest.js";
@@ -60,7 +70,8 @@ const BY_DEFINITION = { gl: 0, memorized: 1 };
 const closenessOf = (name) =>
   FITTED.map((row) => ({
     ...row,
-    of: ({ denoisers }) => denoisers[row.id]?.closeness?.[name].mean ?? (row.id === "empirical" ? BY_DEFINITION[name] : NaN),
+    of: ({ denoisers }) =>
+      denoisers[row.id]?.closeness?.[name].mean ?? (row.id === "empirical" ? BY_DEFINITION[name] : NaN),
   }));
 
 /** @type {{name: "gl" | "memorized" | "linearity", heading: string, format: (value: number) => string, references: Reference[]}[]} */
@@ -298,7 +309,8 @@ function tell({ live }, { recorded, sweep, sigma }) {
  * @param {boolean} alike whether its samples are those of D_G all the same
  */
 function age(better, alike) {
-  if (!better) return "So this one has only just learned what mean and covariance provide; the U-Net of the first figure has gone further.";
+  if (!better)
+    return "So this one has only just learned what mean and covariance provide; the U-Net of the first figure has gone further.";
   return alike
     ? "So it has learned more than the mean and the covariance, and yet its samples resemble the Gaussian’s."
     : "So it has learned more than the mean and the covariance, and its samples are no longer quite the Gaussian’s.";
@@ -373,7 +385,8 @@ function panelChart(root, { name, heading, format, references }, pick) {
         const others = lines(view);
         const all = [...values, ...(own ?? []), ...others.flatMap((other) => other.values)];
         // The linearity is never far from 1, and its scale begins where its lowest value is.
-        const floor = name === "linearity" ? Math.floor(10 * Math.min(...onAxis(all.map(({ low }) => low)), 0.9)) / 10 : 0;
+        const floor =
+          name === "linearity" ? Math.floor(10 * Math.min(...onAxis(all.map(({ low }) => low)), 0.9)) / 10 : 0;
         // Held-out images of other sets may be further than that from few training images.
         const ceiling = Math.max(1, ...onAxis(all.map(({ high }) => high)));
         const domain = /** @type {const} */ ([floor, ceiling]);
@@ -475,7 +488,10 @@ function levelsChart(root, pick) {
    */
   const levels = (sweep, n, id) =>
     sweep.sigmas
-      .map((sigma, level) => ({ sigma, ...spread(networks(sweep, n), ({ denoisers }) => linearityOf(denoisers[id], level)) }))
+      .map((sigma, level) => ({
+        sigma,
+        ...spread(networks(sweep, n), ({ denoisers }) => linearityOf(denoisers[id], level)),
+      }))
       .sort((a, b) => a.sigma - b.sigma);
   /** @param {View} view */
   const lines = ({ recorded, live, n }) => {

@@ -11,7 +11,8 @@ import { count } from "../ui/format.js";
  */
 
 /** @param {readonly Found[]} found */
-const statuses = (found) => found.flatMap((one) => ("networks" in one ? one.networks : [one])).map(({ status }) => status);
+const statuses = (found) =>
+  found.flatMap((one) => ("networks" in one ? one.networks : [one])).map(({ status }) => status);
 
 /** When these networks diverged, in a few words; empty if none did. @param {readonly Found[]} found */
 export function divergence(found) {

@@ -20,7 +20,6 @@ import { parseReport } from "./report.js";
  * @property {NonNullable<Report["record"]>} record
  */
 
-
 /** The recorded run of this name. @type {(name: string) => Promise<Report>} */
 export const loadRun = once(async (name) => parseReport(await fetchJson(name)));
 

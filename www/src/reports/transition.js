@@ -97,7 +97,11 @@ function unlearned(sweep) {
   const level = levelOf(sweep, DETAIL_SIGMA);
   const n = sizes(sweep).at(-1) ?? 0;
   const last = networks(sweep, n).filter(isSound);
-  const { mean } = spread(last, ({ denoisers }) => denoisers.trained.error.train[level].mean / (denoisers.gaussian?.error.heldOut[level].mean ?? NaN));
+  const { mean } = spread(
+    last,
+    ({ denoisers }) =>
+      denoisers.trained.error.train[level].mean / (denoisers.gaussian?.error.heldOut[level].mean ?? NaN),
+  );
   return mean > LEARNED ? n : undefined;
 }
 

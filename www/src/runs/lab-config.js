@@ -216,7 +216,9 @@ export function describe({ experiment, preset, data, seed, config }, report) {
   const title = `${TITLES[experiment]}, ${preset}, ${data.set} ${data.size} × ${data.size}`;
   const train = report?.config.train;
   if (!train) {
-    const changes = config ? Object.entries(flat(config)).map(([place, value]) => `${NAMES.get(place) ?? place} ${value}`) : [];
+    const changes = config
+      ? Object.entries(flat(config)).map(([place, value]) => `${NAMES.get(place) ?? place} ${value}`)
+      : [];
     return { title, details: [`seed ${seed}`, ...changes].join(" · ") };
   }
   const { kind, width, depth, levels } = train.architecture;

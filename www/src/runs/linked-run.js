@@ -78,16 +78,18 @@ function sentenceOf({ verdict, largest }) {
  * @param {Match} match
  */
 function show(place, { rows }) {
-  place.querySelector("tbody")?.replaceChildren(
-    ...rows.map(({ label, expected, found }) =>
-      make(
-        "tr",
-        {},
-        make("th", { scope: "row" }, label),
-        make("td", {}, expected === undefined ? "–" : fixed(expected, 4)),
-        make("td", {}, fixed(found, 4)),
+  place
+    .querySelector("tbody")
+    ?.replaceChildren(
+      ...rows.map(({ label, expected, found }) =>
+        make(
+          "tr",
+          {},
+          make("th", { scope: "row" }, label),
+          make("td", {}, expected === undefined ? "–" : fixed(expected, 4)),
+          make("td", {}, fixed(found, 4)),
+        ),
       ),
-    ),
-  );
+    );
   place.hidden = false;
 }

@@ -79,7 +79,9 @@ export function progressBar(run) {
  * @param {() => void} change hides, disables or removes some of them
  */
 export function keepFocus(place, order, change) {
-  const focused = /** @type {HTMLElement | null} */ (place.contains(document.activeElement) ? document.activeElement : null);
+  const focused = /** @type {HTMLElement | null} */ (
+    place.contains(document.activeElement) ? document.activeElement : null
+  );
   change();
   if (!focused?.dataset.action || isThere(focused)) return;
   const buttons = /** @type {NodeListOf<HTMLElement>} */ (place.querySelectorAll("[data-action]"));

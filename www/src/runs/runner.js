@@ -88,7 +88,11 @@ export class Runner extends EventTarget {
     if (!going && free) return this.#add(new Run(this.#deps, saved), over);
     over.resolve();
     if (going) return going;
-    throw { kind: "BadInput", message: "This run is under way in another tab", hint: "Resume it there, or close that tab." };
+    throw {
+      kind: "BadInput",
+      message: "This run is under way in another tab",
+      hint: "Resume it there, or close that tab.",
+    };
   }
 
   /**

@@ -128,6 +128,9 @@ async function replace(store, run) {
   // Records are large, and mostly there is room.
   if (surplus <= 0) return;
   const others = (await index.getAll()).filter(({ id }) => id !== run.id);
-  const doneFirst = [...others.filter(({ state }) => state === "done"), ...others.filter(({ state }) => state !== "done")];
+  const doneFirst = [
+    ...others.filter(({ state }) => state === "done"),
+    ...others.filter(({ state }) => state !== "done"),
+  ];
   await Promise.all(doneFirst.slice(0, surplus).map(({ id }) => store.delete(id)));
 }

@@ -68,7 +68,9 @@ export class WorkerSlot {
   takeSnapshot() {
     return this.snapshot.time(async () => {
       const snapshots = await this.ask("snapshot", {});
-      this.shards.forEach((shard, i) => Object.assign(shard, { snapshot: snapshots[i], savedProgress: shard.progress }));
+      this.shards.forEach((shard, i) =>
+        Object.assign(shard, { snapshot: snapshots[i], savedProgress: shard.progress }),
+      );
     });
   }
 }

@@ -36,7 +36,8 @@ export function fromSearch(search, own = false) {
     else if (value === undefined) {
       const { label, default: start } = parameter(key);
       problems.push(
-        `“${shortened(text)}” is not a valid value for ${label}; ` + (start === "" ? "it is left out." : `using ${start}.`),
+        `“${shortened(text)}” is not a valid value for ${label}; ` +
+          (start === "" ? "it is left out." : `using ${start}.`),
       );
     } else if (value === "own" && !own)
       problems.push(

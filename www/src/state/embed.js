@@ -17,7 +17,11 @@ export function mountEmbed(store, home) {
     return `There is no figure called “${name}”; this is the whole article.`;
   }
   document.documentElement.setAttribute("data-embed", "");
-  for (let element = figure; element && element !== document.body; element = /** @type {Element} */ (element.parentElement)) {
+  for (
+    let element = figure;
+    element && element !== document.body;
+    element = /** @type {Element} */ (element.parentElement)
+  ) {
     element.setAttribute("data-embedded", "");
   }
   // The link leads out of the frame, and follows the reader's settings.

@@ -59,7 +59,15 @@ export const choice = (label, help, options, more = {}) => ({
 export const stops = (label, help, start, values) => ({ type: "stops", label, help, default: start, stops: values });
 
 /** @type {(label: string, help: string, start: number, min: number, max: number) => Range} */
-export const range = (label, help, start, min, max) => ({ type: "range", label, help, default: start, min, max, scale: "linear" });
+export const range = (label, help, start, min, max) => ({
+  type: "range",
+  label,
+  help,
+  default: start,
+  min,
+  max,
+  scale: "linear",
+});
 
 /** @type {(label: string, help: string, start: number, min: number, max: number) => Range} */
 export const logRange = (label, help, start, min, max) => ({ ...range(label, help, start, min, max), scale: "log" });

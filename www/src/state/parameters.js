@@ -34,7 +34,11 @@ const DATA = [...SET_TITLES, ["own", "Your own"]];
 const EXPERIMENTS = TABLES.experiments.map(({ name, title }) => [/** @type {ExperimentName} */ (name), title]);
 
 /** @type {[Preset, string][]} */
-const PRESETS = [["quick", "Quick"], ["main", "Main"], ["faithful", "Faithful"]];
+const PRESETS = [
+  ["quick", "Quick"],
+  ["main", "Main"],
+  ["faithful", "Faithful"],
+];
 
 /** @type {Form} */
 const ONE_TO_EIGHT = { pattern: /^[1-8]$/, form: "A whole number from 1 to 8." };
@@ -50,9 +54,12 @@ const RISING = { list: /** @type {const} */ ("rising") };
 /** @satisfies {Record<string, Parameter>} */
 export const parameters = {
   data: choice("Data", "Where the training images come from.", DATA),
-  n: stops("Training images N", "How many images the denoisers are fitted to.", 1024, [
-    4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096,
-  ]),
+  n: stops(
+    "Training images N",
+    "How many images the denoisers are fitted to.",
+    1024,
+    [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096],
+  ),
   engine: choice("Engine", "Auto measures both engines and takes the faster one.", [
     ["auto", "Auto"],
     ["gpu", "GPU"],
@@ -128,9 +135,12 @@ export const parameters = {
   "bias.sample": range("Sample", "Which starting noise.", 1, 1, 64),
   "bias.step": range("Step", "The step that is shown large.", 9, 1, 64),
   "bias.sigma": logRange("Noise level σ", "The noise level of the linear denoiser that is shown.", 0.55, 0.002, 80),
-  "bias.descentN": stops("Training images N", "How many images the linear denoiser is trained on.", 1024, [
-    16, 64, 256, 1024, 4096,
-  ]),
+  "bias.descentN": stops(
+    "Training images N",
+    "How many images the linear denoiser is trained on.",
+    1024,
+    [16, 64, 256, 1024, 4096],
+  ),
   "bias.descentSigma": choice(
     "Noise level σ",
     "The noise level that the linear denoiser is trained at.",
@@ -157,7 +167,13 @@ export const parameters = {
   "emergence.n": range("Training images N", "How many images the networks have seen.", 32, 1, 1_000_000),
   "emergence.width": range("Width", "Hidden units or channels of the network.", 384, 1, 1_000_000),
   "emergence.step": range("Training steps", "How long the network has trained.", 400, 1, 10_000_000),
-  "emergence.agreementN": range("Training images N", "How many images each of the two networks has seen.", 4096, 1, 1_000_000),
+  "emergence.agreementN": range(
+    "Training images N",
+    "How many images each of the two networks has seen.",
+    4096,
+    1,
+    1_000_000,
+  ),
   "emergence.seed": seed("Seed", "Seed of the networks that are trained here."),
   "emergence.agreementSeed": seed("Seed", "Seed of the two networks that are trained here."),
 
@@ -205,10 +221,15 @@ export const parameters = {
   "lab.seeds": field("Seeds", "How many networks are trained at each size, from different seeds.", ONE_TO_EIGHT, {
     of: ["transition"],
   }),
-  "lab.longSteps": field("Steps over time", "How long the networks that are followed over time are trained.", whole(6), {
-    config: "trainLong.steps",
-    ...OF_EMERGENCE,
-  }),
+  "lab.longSteps": field(
+    "Steps over time",
+    "How long the networks that are followed over time are trained.",
+    whole(6),
+    {
+      config: "trainLong.steps",
+      ...OF_EMERGENCE,
+    },
+  ),
   "lab.checkpoints": field("Evaluate at steps", "When the networks are evaluated.", wholes(6, "100 400 1600"), {
     config: "checkpoints",
     ...RISING,
@@ -248,7 +269,9 @@ export const parameters = {
     FRACTION,
     { config: "train.floor" },
   ),
-  "lab.clip": field("Gradient clip", "Largest norm of a gradient; empty is no limit.", POSITIVE, { config: "train.clip" }),
+  "lab.clip": field("Gradient clip", "Largest norm of a gradient; empty is no limit.", POSITIVE, {
+    config: "train.clip",
+  }),
   "lab.ema": field(
     "EMA decay (max)",
     "The largest fraction of itself that the moving average of the weights keeps per step.",
@@ -274,7 +297,9 @@ export const parameters = {
     ],
     { config: "evaluation.method" },
   ),
-  "lab.sigmaMin": field("Lowest σ", "The noise level at which the sampler ends.", POSITIVE, { config: "evaluation.sigmaMin" }),
+  "lab.sigmaMin": field("Lowest σ", "The noise level at which the sampler ends.", POSITIVE, {
+    config: "evaluation.sigmaMin",
+  }),
   "lab.sigmaMax": field("Highest σ", "The noise level at which the sampler begins.", POSITIVE, {
     config: "evaluation.sigmaMax",
   }),
@@ -287,7 +312,9 @@ export const parameters = {
   "lab.images": field("Images compared", "Images that are denoised at each noise level.", whole(4), {
     config: "evaluation.images",
   }),
-  "lab.shown": field("Samples shown", "Samples that the report keeps as pictures.", whole(2), { config: "evaluation.shown" }),
+  "lab.shown": field("Samples shown", "Samples that the report keeps as pictures.", whole(2), {
+    config: "evaluation.shown",
+  }),
   "lab.heldOut": field("Held-out images", "Images that no network sees.", whole(4)),
   "lab.dataSeed": field("Data seed", "Seed of the images, and of which of them are held out.", {
     pattern: /^\d{1,9}$/,
@@ -298,10 +325,15 @@ export const parameters = {
     ...OF_BIAS,
   }),
   "lab.paths": field("Paths", "How many samples are followed step by step.", whole(2), { config: "paths", ...OF_BIAS }),
-  "lab.fitBatches": field("Batches of the fit", "Batches of 256 noisy images that the linear denoiser is fitted to.", whole(3), {
-    config: "evaluation.distillation.batches",
-    ...OF_BIAS,
-  }),
+  "lab.fitBatches": field(
+    "Batches of the fit",
+    "Batches of 256 noisy images that the linear denoiser is fitted to.",
+    whole(3),
+    {
+      config: "evaluation.distillation.batches",
+      ...OF_BIAS,
+    },
+  ),
   "lab.fitImages": choice(
     "Linear fit on",
     "The images on which the linear denoiser imitates the network; on its training images it hides what the network memorized.",
@@ -347,4 +379,5 @@ export const parameter = (key) => parameters[key];
 export const keys = /** @type {Key[]} */ (Object.keys(parameters));
 
 /** Every parameter at its default. @returns {Values} */
-export const defaults = () => /** @type {Values} */ (Object.fromEntries(keys.map((key) => [key, parameters[key].default])));
+export const defaults = () =>
+  /** @type {Values} */ (Object.fromEntries(keys.map((key) => [key, parameters[key].default])));

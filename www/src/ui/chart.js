@@ -48,7 +48,11 @@ export function chart(root, spec) {
     "details",
     { className: "chart-table" },
     make("summary", { ariaLabel: name }, "Table"),
-    make("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: name }, make("table", {}, make("thead", {}, head), body)),
+    make(
+      "div",
+      { className: "scroll", tabIndex: 0, role: "region", ariaLabel: name },
+      make("table", {}, make("thead", {}, head), body),
+    ),
   );
   root.append(picture, table);
 
@@ -116,7 +120,9 @@ export function chart(root, spec) {
 function valueAt(scale, pixel) {
   if (!scale || scale.invert) return scale?.invert?.(pixel);
   const { bandwidth = 0 } = scale;
-  return [...(scale.domain ?? [])].find((value) => pixel >= scale.apply(value) && pixel < scale.apply(value) + bandwidth);
+  return [...(scale.domain ?? [])].find(
+    (value) => pixel >= scale.apply(value) && pixel < scale.apply(value) + bandwidth,
+  );
 }
 
 /**

@@ -70,7 +70,8 @@ function choice(key, parameter, store) {
   );
   const labels = parameter.options.map(({ label }, i) => make("label", {}, inputs[i], make("span", {}, label)));
   // The reader's own images can only be chosen once there are some.
-  const showOwn = () => labels.forEach((label, i) => (label.hidden = parameter.options[i].value === "own" && !store.own));
+  const showOwn = () =>
+    labels.forEach((label, i) => (label.hidden = parameter.options[i].value === "own" && !store.own));
   store.onOwn(showOwn);
   showOwn();
   const show = () => {

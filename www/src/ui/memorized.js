@@ -11,7 +11,8 @@ function mix(fraction) {
 }
 
 /** The colour of a memorized fraction; none if it is not a number. @param {number} fraction */
-export const memorizedColour = (fraction) => (Number.isNaN(fraction) ? "var(--panel)" : `rgb(${mix(fraction).join(" ")})`);
+export const memorizedColour = (fraction) =>
+  Number.isNaN(fraction) ? "var(--panel)" : `rgb(${mix(fraction).join(" ")})`;
 
 /** Black or white, whichever is easier to read on that colour. @param {number} fraction */
 export function memorizedInk(fraction) {
