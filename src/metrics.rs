@@ -13,7 +13,7 @@ use crate::data::TrainingSets;
 use crate::denoiser::{Empirical, Neighbours, Placed, PlacedEmpirical};
 use crate::error::{Error, Result};
 use crate::kernels::{Sigma, axpby, noise, row_compare};
-use crate::rng::{Philox, Stream};
+use crate::rng::{Draw, Philox, Stream};
 
 /// A mean over samples, and how sure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
