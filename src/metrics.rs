@@ -14,7 +14,7 @@ use crate::denoiser::{Empirical, Neighbours, Placed, PlacedEmpirical};
 use crate::error::{Error, Result};
 use crate::kernels::nearest_tile::CANDIDATES;
 use crate::kernels::{Sigma, axpby, noise, row_compare};
-use crate::rng::{Philox, Stream};
+use crate::rng::{Draw, Philox, Stream};
 
 /// A mean over samples, and how sure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,9 @@
 //! evaluate the same polynomials instead of the platform's `log`, `sin` and `cos` (WGSL allows
 //! those an absolute error of 2⁻¹¹).
 
-use rand::{SeedableRng, TryRng, rand_core::Infallible};
+use rand::{Rng, SeedableRng, TryRng, rand_core::Infallible};
+
+use crate::error::{Error, ErrorKind, Result};
 
 /// What a draw is for. Different streams of one seed are independent.
 ///
@@ -78,10 +80,15 @@ pub const fn key(seed: u64) -> [u32; 2] {
 /// A fresh seed from the operating system or the browser.
 ///
 /// It fits in 53 bits, so that JavaScript and JSON carry it exactly.
-#[must_use]
-pub fn fresh_seed() -> u64 {
-    // Without a source of entropy a fixed seed is still a valid choice, and it is shown to the reader.
-    getrandom::u64().unwrap_or(0) >> 11
+pub fn fresh_seed() -> Result<u64> {
+    match getrandom::u64() {
+        Ok(bits) => Ok(bits >> 11),
+        Err(error) => Err(Error::new(
+            ErrorKind::Internal,
+            format!("The system gave no random numbers: {error}"),
+            "Choose a seed yourself",
+        )),
+    }
 }
 
 /// Uniform in `[0, 1)` with 24 bits.
@@ -164,7 +171,7 @@ pub(crate) fn cos_sin_turn(turn: f32) -> [f32; 2] {
     [signed(c, quarter + 1), signed(s, quarter)]
 }
 
-/// Philox as a sequential generator, for everything that speaks `rand`.
+/// Philox as one of `rand`'s generators: a sequence of words.
 ///
 /// Word `4 b + j` of the sequence is word `j` of counter `(low(b), high(b), stream, 0)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -191,8 +198,7 @@ impl Philox {
         self
     }
 
-    /// The next word.
-    pub fn word(&mut self) -> u32 {
+    fn word(&mut self) -> u32 {
         if self.used == 4 {
             self.words =
                 philox([self.block as u32, (self.block >> 32) as u32, self.stream, 0], self.key);
@@ -202,30 +208,38 @@ impl Philox {
         self.used += 1;
         self.words[self.used - 1]
     }
+}
 
-    /// Uniform in `[low, high)`.
-    pub fn uniform(&mut self, low: f32, high: f32) -> f32 {
-        low + (high - low) * unit(self.word())
+/// Draws from any of `rand`'s generators that give the same values on every platform.
+///
+/// `rand`'s own distributions may change from version to version. These must not: the images of a seed,
+/// their order and every number of a recorded run follow from them.
+pub trait Draw: Rng {
+    /// Uniform in `[low, high)`. Takes one word.
+    fn uniform(&mut self, low: f32, high: f32) -> f32 {
+        low + (high - low) * unit(self.next_u32())
     }
 
     /// A standard normal. Takes two words.
-    pub fn normal(&mut self) -> f32 {
-        let (a, b) = (self.word(), self.word());
+    fn normal(&mut self) -> f32 {
+        let (a, b) = (self.next_u32(), self.next_u32());
         normal_pair(a, b)[0]
     }
 
-    /// Integer in `0..n` (0 when `n` is 0).
-    pub fn below(&mut self, n: u32) -> u32 {
-        below(self.word(), n)
+    /// Integer in `0..n` (0 if `n` is 0). Takes one word.
+    fn below(&mut self, n: u32) -> u32 {
+        below(self.next_u32(), n)
     }
 
-    /// Fisher-Yates shuffle.
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+    /// Fisher-Yates shuffle. Takes one word per item after the first.
+    fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i as u32 + 1) as usize);
         }
     }
 }
+
+impl<R: Rng> Draw for R {}
 
 /// Standard normals for elements `0..out.len()` at (seed, stream, step): exactly what the `noise`
 /// stage writes on a device.
@@ -295,7 +309,7 @@ pub const KNOWN_ANSWERS: [([u32; 4], [u32; 2], [u32; 4]); 3] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::{Rng, RngExt};
+    use rand::{RngExt, rngs::StdRng};
 
     #[test]
     fn known_answers() {
@@ -351,7 +365,29 @@ mod tests {
     }
 
     #[test]
-    fn speaks_rand() {
+    fn any_generator_shuffles() {
+        fn shuffled(mut rng: impl Rng) -> [u8; 6] {
+            let mut items = [0, 1, 2, 3, 4, 5];
+            rng.shuffle(&mut items);
+            items
+        }
+        // The order that this seed has always given.
+        assert_eq!(shuffled(Philox::new(7, Stream::Split)), [2, 3, 0, 1, 4, 5]);
+        let mut items = shuffled(StdRng::seed_from_u64(7));
+        assert_ne!(items, [0, 1, 2, 3, 4, 5]);
+        items.sort_unstable();
+        assert_eq!(items, [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn fresh_seeds_differ_and_fit_in_a_double() {
+        let seeds = [fresh_seed().unwrap(), fresh_seed().unwrap()];
+        assert_ne!(seeds[0], seeds[1]);
+        assert!(seeds.iter().all(|&seed| seed < 1 << 53));
+    }
+
+    #[test]
+    fn philox_is_a_generator_of_rand() {
         let mut rng = Philox::seed_from_u64(1);
         let die = rng.random_range(1..=6);
         assert!((1..=6).contains(&die));
@@ -363,7 +399,7 @@ mod tests {
 
     #[test]
     fn streams_steps_and_seeds_differ() {
-        let first = |seed, stream, step| Philox::new(seed, stream).at_step(step).word();
+        let first = |seed, stream, step| Philox::new(seed, stream).at_step(step).next_u32();
         let base = first(1, Stream::Data, 0);
         assert_ne!(base, first(2, Stream::Data, 0));
         assert_ne!(base, first(1, Stream::Split, 0));

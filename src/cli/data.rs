@@ -11,6 +11,7 @@ use hidden_gaussian::data::{
     Channels, Dataset, Fit, Labels, Options, Recipe, Split, cifar10, read,
 };
 use hidden_gaussian::experiment::Preset;
+use hidden_gaussian::rng::fresh_seed;
 use hidden_gaussian::{Error, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -54,12 +55,22 @@ pub(super) struct Source {
     /// quarter, at most 500]
     #[arg(long, value_name = "N")]
     held_out: Option<usize>,
-    /// Where all random numbers come from
-    #[arg(long, default_value_t = 1)]
+    /// The number that determines every random choice, or `random` for a fresh one
+    #[arg(long, value_name = "SEED", default_value = "1", value_parser = seed)]
     pub(super) seed: u64,
     /// The set, once it was read.
     #[arg(skip)]
     loaded: RefCell<Option<Rc<Dataset>>>,
+}
+
+/// Parses a seed. `random` draws one and prints it, on standard error, so that the run can be repeated.
+pub(super) fn seed(text: &str) -> Result<u64, String> {
+    if text == "random" {
+        let seed = fresh_seed().map_err(|error| error.to_string())?;
+        eprintln!("Seed: {seed}");
+        return Ok(seed);
+    }
+    text.parse().map_err(|_| "expected a whole number or `random`".into())
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

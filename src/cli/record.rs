@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use hidden_gaussian::compute::Engine;
@@ -14,6 +13,7 @@ use hidden_gaussian::experiment::{
     strong_generalization::StrongGeneralization, transition::Transition,
 };
 use hidden_gaussian::{Error, Result};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::data::Source;
@@ -229,7 +229,7 @@ impl Session<'_> {
         })?;
         report["record"] = json!({
             "command": format!("cargo run --release -- record --force --only {}", recording.name()),
-            "date": today(),
+            "date": Timestamp::now().strftime("%Y-%m-%d").to_string(),
             "device": self.device,
             "commit": self.commit,
         });
@@ -305,23 +305,4 @@ fn commit() -> Option<String> {
     let commit = git(&["rev-parse", "--short=10", "HEAD"])?;
     let changed = git(&["status", "--porcelain", "--", "src", "shaders", "Cargo.lock"])?;
     Some(if changed.is_empty() { commit } else { format!("{commit} and changes") })
-}
-
-/// The date in Greenwich, as 2024-12-31.
-fn today() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    date(seconds / 86_400)
-}
-
-/// The date `days` after 1970-01-01. The year is taken to begin in March, so that the leap day is
-/// its last, and 400 years always have as many days.
-fn date(days: u64) -> String {
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day_of_month = day - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    format!("{:04}-{month:02}-{day_of_month:02}", era * 400 + year + next)
 }

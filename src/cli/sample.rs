@@ -12,6 +12,7 @@ use hidden_gaussian::{Error, Result};
 use pollster::block_on;
 use serde_json::json;
 
+use super::data::seed;
 use super::json;
 use super::pictures::{write_npy, write_sheet};
 use super::saved::{Saved, SavedNetworks};
@@ -47,8 +48,8 @@ pub(super) struct SamplerArgs {
     /// Steps of the sampler
     #[arg(long, default_value_t = 14)]
     steps: usize,
-    /// Seed of the noise
-    #[arg(long, default_value_t = 1)]
+    /// Seed of the noise, or `random` for a fresh one
+    #[arg(long, value_name = "SEED", default_value = "1", value_parser = seed)]
     seed: u64,
 }
 

@@ -1,39 +1,26 @@
 //! Containers: gzip and zip, with a limit on what they unpack to.
 
+use std::io::{ErrorKind, Read};
+
 use super::{
-    bytes::{Bytes, wrong_magic},
+    bytes::Bytes,
     import::{MAX_BYTES, is_picture},
 };
 use crate::error::{Error, Result};
+use flate2::{Crc, read::MultiGzDecoder};
 use miniz_oxide::inflate::{TINFLStatus, decompress_to_vec_with_limit};
 
-/// Unpacks a gzip file of one member.
+/// Unpacks a gzip file.
 pub(super) fn gunzip(bytes: &[u8]) -> Result<Vec<u8>> {
-    const EXTRA: u8 = 4;
-    const NAME: u8 = 8;
-    const COMMENT: u8 = 16;
-    const HEADER_CHECK: u8 = 2;
-    let mut file = Bytes(bytes);
-    let header = file.take(10)?;
-    let &[0x1f, 0x8b, 8, flags, ..] = header else { return Err(wrong_magic("a gzip file")) };
-    if flags & EXTRA != 0 {
-        let length = file.u16_le()?;
-        file.take(length.into())?;
+    let mut data = Vec::new();
+    let limit = MAX_BYTES as u64;
+    let unpacked = MultiGzDecoder::new(bytes).take(limit + 1).read_to_end(&mut data);
+    match unpacked {
+        Ok(_) if data.len() > MAX_BYTES => Err(too_large(data.len())),
+        Ok(_) => Ok(data),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(ends_early()),
+        Err(_) => Err(damaged()),
     }
-    for flag in [NAME, COMMENT] {
-        if flags & flag != 0 {
-            while file.take(1)? != [0] {}
-        }
-    }
-    if flags & HEADER_CHECK != 0 {
-        file.take(2)?;
-    }
-    let body = file.0.len().saturating_sub(8);
-    let data = inflate(file.take(body)?)?;
-    let checksum = file.u32_le()?;
-    let length = file.u32_le()?;
-    check(&data, length, checksum)?;
-    Ok(data)
 }
 
 /// A file in a zip archive, still packed.
@@ -161,19 +148,24 @@ fn from(bytes: &[u8], offset: u32) -> Result<Bytes<'_>> {
 
 fn inflate(packed: &[u8]) -> Result<Vec<u8>> {
     decompress_to_vec_with_limit(packed, MAX_BYTES).map_err(|error| match error.status {
-        TINFLStatus::HasMoreOutput => {
-            let (need, have) = (error.output.len() as u64 + 1, MAX_BYTES as u64);
-            Error::limit("Unpacked bytes", need, have, "Choose a smaller file")
-        }
-        TINFLStatus::FailedCannotMakeProgress | TINFLStatus::NeedsMoreInput => {
-            Error::bad_input("The compressed data ends early", "Download or pack it again")
-        }
+        TINFLStatus::HasMoreOutput => too_large(error.output.len() + 1),
+        TINFLStatus::FailedCannotMakeProgress | TINFLStatus::NeedsMoreInput => ends_early(),
         _ => damaged(),
     })
 }
 
+fn too_large(need: usize) -> Error {
+    Error::limit("Unpacked bytes", need as u64, MAX_BYTES as u64, "Choose a smaller file")
+}
+
+fn ends_early() -> Error {
+    Error::bad_input("The compressed data ends early", "Download or pack it again")
+}
+
 fn check(data: &[u8], size: u32, checksum: u32) -> Result<()> {
-    if data.len() as u64 != u64::from(size) || crc32(data) != checksum {
+    let mut crc = Crc::new();
+    crc.update(data);
+    if data.len() as u64 != u64::from(size) || crc.sum() != checksum {
         return Err(damaged());
     }
     Ok(())
@@ -183,42 +175,19 @@ fn damaged() -> Error {
     Error::bad_input("The compressed data is damaged", "Download or pack it again")
 }
 
-/// The checksum of gzip and zip.
-fn crc32(bytes: &[u8]) -> u32 {
-    const TABLE: [u32; 256] = {
-        let mut table = [0; 256];
-        let mut i = 0;
-        while i < 256 {
-            let mut value = i as u32;
-            let mut bit = 0;
-            while bit < 8 {
-                value = (value >> 1) ^ (0xEDB8_8320 & (value & 1).wrapping_neg());
-                bit += 1;
-            }
-            table[i] = value;
-            i += 1;
-        }
-        table
-    };
-    !bytes.iter().fold(!0, |crc, &byte| (crc >> 8) ^ TABLE[usize::from(crc as u8 ^ byte)])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use miniz_oxide::deflate::compress_to_vec;
+    use flate2::{Compression, GzBuilder};
 
-    fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255];
-        file.extend(compress_to_vec(bytes, 9));
-        file.extend(crc32(bytes).to_le_bytes());
-        file.extend((bytes.len() as u32).to_le_bytes());
+    fn packed(header: GzBuilder, bytes: &[u8]) -> Vec<u8> {
+        let mut file = Vec::new();
+        header.read(bytes, Compression::best()).read_to_end(&mut file).unwrap();
         file
     }
 
-    #[test]
-    fn crc_of_the_check_string() {
-        assert_eq!(crc32(b"123456789"), 0xCBF4_3926);
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        packed(GzBuilder::new(), bytes)
     }
 
     #[test]
@@ -229,12 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn gzip_with_a_name_and_every_other_field() {
-        let plain = gzip(b"faces");
-        let mut file = plain[..10].to_vec();
-        file[3] = 2 | 4 | 8 | 16;
-        file.extend(b"\x03\x00abcname\0comment\0cc");
-        file.extend(&plain[10..]);
+    fn gzip_with_a_name_and_in_parts() {
+        let header = GzBuilder::new().extra(*b"abc").filename("name").comment("comment");
+        let file = [packed(header, b"fa"), gzip(b"ces")].concat();
         assert_eq!(gunzip(&file).unwrap(), b"faces");
     }
 

@@ -10,7 +10,7 @@
 use super::{About, Dataset, Shape, check_total};
 use crate::{
     error::{Error, Result},
-    rng::{Philox, Stream},
+    rng::{Draw, Philox, Stream},
 };
 
 /// Procedural faces, grey and square.
@@ -86,7 +86,7 @@ struct Face {
 
 impl Face {
     fn new(seed: u64, index: u32) -> Self {
-        fn normal(rng: &mut Philox, mean: f32, deviation: f32) -> f32 {
+        fn normal(rng: &mut impl Draw, mean: f32, deviation: f32) -> f32 {
             mean + deviation * rng.normal().clamp(-2.5, 2.5)
         }
         let r = &mut Philox::new(seed, Stream::Data).at_step(index);

@@ -41,7 +41,7 @@ pub use crate::shape::Shape;
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    rng::{Philox, Stream},
+    rng::{Draw, Philox, Stream},
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;

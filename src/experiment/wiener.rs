@@ -11,6 +11,10 @@
 //! `1 - η (λ_i + σ²)`. So descent gets there from anywhere if η is below `2 / (λ_1 + σ²)`, and
 //! diverges beyond; and it learns the strong axes first, which is why young networks are Gaussian
 //! in the large before they are anything in detail (Figure 3).
+//!
+//! Nothing is sampled here: a step uses the gradient of the exact expectation, averaged over all images
+//! and all noise. The iterates are computed pixel by pixel from Σ itself. The closed form is computed
+//! from U and Λ, so comparing the two checks the decomposition and the theorem's formula.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -44,19 +48,24 @@ pub struct Descent {
     pub sigma: f64,
     /// The step size η.
     pub rate: f64,
+    /// The covariance Σ of the pixels.
+    covariance: DMatrix<f64>,
 }
 
 impl Descent {
-    /// On the rows of `images`; the step size is `share` of the [`limit`](Self::limit).
-    pub fn new(images: &[f32], dim: usize, sigma: f64, share: f64) -> Result<Self> {
-        if !(sigma > 0.0 && sigma.is_finite() && share > 0.0 && share.is_finite()) {
+    /// On the rows of `images`; the step size is the [`limit`](Self::limit) times
+    /// `fraction`.
+    pub fn new(images: &[f32], dim: usize, sigma: f64, fraction: f64) -> Result<Self> {
+        if !(sigma > 0.0 && sigma.is_finite() && fraction > 0.0 && fraction.is_finite()) {
             return Err(Error::bad_input(
                 "The noise level or the step size is not above 0",
                 "Choose both above 0",
             ));
         }
-        let mut descent = Self { fit: GaussianFit::new(images, dim)?, sigma, rate: 0.0 };
-        descent.rate = share * descent.limit();
+        let fit = GaussianFit::new(images, dim)?;
+        let covariance = covariance(images, &fit.mean);
+        let mut descent = Self { fit, sigma, rate: 0.0, covariance };
+        descent.rate = fraction * descent.limit();
         Ok(descent)
     }
 
@@ -82,8 +91,12 @@ impl Descent {
     /// Where descent ends: D_G.
     #[must_use]
     pub fn goal(&self) -> Weights {
-        let matrix = self.of_axes(&|variance| self.gain(variance));
-        Weights { matrix, offset: self.fit.mean.clone() }
+        let axes = &self.fit.eigenvectors;
+        let mut scaled = axes.clone();
+        for (mut axis, &variance) in scaled.column_iter_mut().zip(&self.fit.eigenvalues) {
+            axis *= self.gain(variance);
+        }
+        Weights { matrix: product(&scaled, &axes.transpose()), offset: self.fit.mean.clone() }
     }
 
     /// `λ / (λ + σ²)`.
@@ -91,24 +104,26 @@ impl Descent {
         variance / self.curvature(variance)
     }
 
-    /// `U diag(f(λ)) Uᵀ`.
-    fn of_axes(&self, f: &dyn Fn(f64) -> f64) -> DMatrix<f64> {
-        let mut scaled = self.fit.eigenvectors.clone();
-        for (mut axis, &variance) in scaled.column_iter_mut().zip(&self.fit.eigenvalues) {
-            axis *= f(variance);
-        }
-        product(&scaled, &self.fit.eigenvectors.transpose())
-    }
-
-    /// One step.
+    /// One step: `W - η (W (Σ + σ²I) - Σ)`, `c - η (c - μ)`.
     #[must_use]
     pub fn step(&self) -> Span {
         let dim = self.fit.mean.len();
-        let push = self.of_axes(&|variance| self.rate * variance);
+        let push = &self.covariance * self.rate;
         let keep = DMatrix::from_diagonal_element(dim, dim, self.factor(0.0)) - &push;
         let keep_offset = 1.0 - self.rate;
         Span { steps: 1, keep, push, keep_offset, mean: self.fit.mean.clone() }
     }
+}
+
+/// Mean of `(y - μ)(y - μ)ᵀ` over the rows `y` of `images`.
+fn covariance(images: &[f32], mean: &DVector<f64>) -> DMatrix<f64> {
+    let (dim, n) = (mean.len(), images.len() / mean.len());
+    let pixels = images[..n * dim].iter().map(|&value| f64::from(value));
+    let mut centred = DMatrix::from_iterator(dim, n, pixels);
+    for mut image in centred.column_iter_mut() {
+        image -= mean;
+    }
+    product(&centred, &centred.transpose()) / n as f64
 }
 
 /// Some number of steps. Together they are one affine map, `W ↦ W K + P`: so twice as many are two
@@ -162,20 +177,20 @@ pub const MOST_STEPS: u32 = 1 << 20;
 /// Principal axes that a [`Demonstration`] follows, counted from 1.
 const AXES: [usize; 5] = [1, 4, 16, 64, 256];
 
-/// Descent from zero, as it happened and as the theorem says.
+/// Descent from zero, step by step and in closed form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Demonstration {
     /// The step size.
     pub rate: f64,
     /// The step size beyond which descent diverges.
     pub limit: f64,
-    /// The steps looked at: 1, 2, 4, …; lists run over them.
+    /// The steps at which the weights are compared: 1, 2, 4, …; all lists run over them.
     pub steps: Vec<u32>,
     /// `‖W_t - W_G‖ / ‖W_G‖`.
     pub distance: Curve,
     /// `‖b_t - b_G‖ / ‖μ‖`.
     pub bias: Vec<f64>,
-    /// The same for some principal axes.
+    /// What is missing along some of the principal axes.
     pub directions: Vec<Direction>,
     /// Pixels whose rows of W are shown: how they are put together from a noisy image.
     pub pixels: Vec<usize>,
@@ -185,13 +200,13 @@ pub struct Demonstration {
     pub goal: Vec<f32>,
 }
 
-/// A number over time.
+/// A distance over the steps, computed in two ways.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Curve {
-    /// As it happened.
-    pub measured: Vec<f64>,
-    /// As the theorem says.
-    pub theory: Vec<f64>,
+    /// From the weights that the steps lead to.
+    pub iterate: Vec<f64>,
+    /// From the formula of the theorem.
+    pub closed_form: Vec<f64>,
 }
 
 /// What is missing along a principal axis `u_i`.
@@ -206,13 +221,13 @@ pub struct Direction {
 }
 
 /// Trains a linear denoiser at noise level `sigma` on the first `n` training images of `split`, from
-/// zero for up to `steps` steps, with `share` of the largest step size.
+/// zero for up to `steps` steps; the step size is `fraction` times the largest that converges.
 pub fn demonstrate(
     split: &Split,
     n: usize,
     sigma: f64,
     steps: u32,
-    share: f64,
+    fraction: f64,
 ) -> Result<Demonstration> {
     if !(1..=MOST_STEPS).contains(&steps) {
         return Err(Error::bad_input(
@@ -220,7 +235,7 @@ pub fn demonstrate(
             format!("Choose 1 to {MOST_STEPS} steps"),
         ));
     }
-    let descent = Descent::new(split.subset(0..n)?, split.dim(), sigma, share)?;
+    let descent = Descent::new(split.subset(0..n)?, split.dim(), sigma, fraction)?;
     let GaussianFit { mean, eigenvalues, eigenvectors } = &descent.fit;
     let goal = descent.goal();
     let goal_bias = goal.bias(mean);
@@ -264,23 +279,23 @@ pub fn demonstrate(
         let weights = span.from_zero();
         let missing = &weights.matrix - &goal.matrix;
         let distance = missing.norm();
-        // Beyond the limit, numbers soon end.
+        // Beyond the limit, the weights soon overflow.
         if !distance.is_finite() {
             break;
         }
         story.steps.push(span.steps);
-        story.distance.measured.push(relative(distance, goal.matrix.norm()));
+        story.distance.iterate.push(relative(distance, goal.matrix.norm()));
         let left = |variance: f64| descent.factor(variance).powi(span.steps as i32);
         let square = |variance: f64| (descent.gain(variance) * left(variance)).powi(2);
         let expected = eigenvalues.iter().map(|&variance| square(variance)).sum::<f64>().sqrt();
-        story.distance.theory.push(relative(expected, goal.matrix.norm()));
+        story.distance.closed_form.push(relative(expected, goal.matrix.norm()));
         let bias = weights.bias(mean) - &goal_bias;
         story.bias.push(relative(bias.norm(), mean.norm()));
         for direction in &mut story.directions {
             let error = (&missing * eigenvectors.column(direction.axis - 1)).norm();
             let curve = &mut direction.error;
-            curve.measured.push(relative(error, descent.gain(direction.variance)));
-            curve.theory.push(left(direction.variance).abs());
+            curve.iterate.push(relative(error, descent.gain(direction.variance)));
+            curve.closed_form.push(left(direction.variance).abs());
         }
         story.rows.push(rows_of(&weights.matrix));
         if 2 * span.steps > steps {
@@ -297,8 +312,8 @@ mod tests {
     use crate::data::faces::faces;
     use crate::rng::{Stream, fill_normals};
 
-    /// Images that vary more in some directions than in others, with a mean; odd sizes, also fewer
-    /// images than dimensions, and one alone.
+    /// Images that vary more in some directions than in others, with a mean. The sizes are odd; some
+    /// have fewer images than dimensions, one has a single image.
     const SIZES: [(usize, usize); 5] = [(1, 3), (4, 7), (40, 5), (9, 17), (301, 1)];
 
     fn normals(index: u32, len: usize) -> Vec<f64> {
@@ -361,13 +376,13 @@ mod tests {
         assert!((span.from(&zero).offset - span.from_zero().offset).amax() < 1e-12);
     }
 
-    /// Theorem 1, from any start, at the rate that it says along each axis; also along those where
-    /// the images do not vary, which descent learns to be silent about.
+    /// Theorem 1 from any start, at its rate along each axis, including the directions in which the images
+    /// do not vary.
     #[test]
     fn descent_ends_at_the_wiener_filter() {
         for (n, dim) in SIZES {
-            for (sigma, share) in [(0.2, 0.5), (1.5, 0.9)] {
-                let descent = Descent::new(&images(n, dim), dim, sigma, share).unwrap();
+            for (sigma, fraction) in [(0.2, 0.5), (1.5, 0.9)] {
+                let descent = Descent::new(&images(n, dim), dim, sigma, fraction).unwrap();
                 let (start, goal) = (anywhere(dim), descent.goal());
                 let missing = |weights: &Weights| &weights.matrix - &goal.matrix;
                 let few = descent.step().twice().twice();
@@ -376,9 +391,9 @@ mod tests {
                 for (axis, &variance) in
                     descent.fit.eigenvectors.column_iter().zip(&descent.fit.eigenvalues)
                 {
-                    let measured = (&after * axis).norm() / (&before * axis).norm();
-                    let theory = descent.factor(variance).abs().powi(4);
-                    assert!((measured - theory).abs() < 1e-9, "{n} {dim}: {measured} {theory}");
+                    let ratio = (&after * axis).norm() / (&before * axis).norm();
+                    let factor = descent.factor(variance).abs().powi(4);
+                    assert!((ratio - factor).abs() < 1e-9, "{n} {dim}: {ratio} {factor}");
                 }
                 let along = &descent.fit.eigenvectors;
                 let outside = |m: &DMatrix<f64>| (m - m * along * along.transpose()).norm();
@@ -396,7 +411,7 @@ mod tests {
         }
     }
 
-    /// And the end is D_G itself.
+    /// Descent ends at D_G itself.
     #[test]
     fn the_goal_is_the_gaussian_denoiser() {
         let descent = Descent::new(&images(9, 17), 17, 0.6, 0.5).unwrap();
@@ -409,8 +424,8 @@ mod tests {
     #[test]
     fn beyond_the_limit_descent_diverges() {
         for (n, dim) in SIZES {
-            let distance = |share: f64| {
-                let descent = Descent::new(&images(n, dim), dim, 0.5, share).unwrap();
+            let distance = |fraction: f64| {
+                let descent = Descent::new(&images(n, dim), dim, 0.5, fraction).unwrap();
                 let span = (0..12).fold(descent.step(), |span, _| span.twice());
                 let end = span.from(&anywhere(dim));
                 let missing = &end.matrix - &descent.goal().matrix;
@@ -422,35 +437,35 @@ mod tests {
     }
 
     #[test]
-    fn the_demonstration_follows_the_theorem() {
+    fn steps_in_pixel_space_follow_the_closed_form() {
         let split = faces(1, 400, 12).unwrap().split(1, 44).unwrap();
         for n in [1, 50, 356] {
             let story = demonstrate(&split, n, 0.5, 5000, 0.5).unwrap();
             assert_eq!(story.steps, (0..13).map(|i| 1 << i).collect::<Vec<_>>());
             let curves = story.directions.iter().map(|direction| &direction.error);
             for curve in curves.chain([&story.distance]) {
-                for (measured, theory) in curve.measured.iter().zip(&curve.theory) {
-                    assert!((measured - theory).abs() < 1e-9, "n={n}: {measured} {theory}");
+                for (iterate, formula) in curve.iterate.iter().zip(&curve.closed_form) {
+                    assert!((iterate - formula).abs() < 1e-9, "n={n}: {iterate} {formula}");
                 }
-                assert!(curve.measured.last().is_some_and(|&end| end < 1e-6), "n={n}: {curve:?}");
+                assert!(curve.iterate.last().is_some_and(|&end| end < 1e-6), "n={n}: {curve:?}");
             }
             assert!(story.bias.last().is_some_and(|&end| end < 1e-6), "n={n}: {:?}", story.bias);
             for (row, goal) in story.rows.last().unwrap().iter().zip(&story.goal) {
                 assert!((row - goal).abs() < 1e-6);
             }
         }
-        // Beyond the limit it says how far numbers reach.
+        // Beyond the limit the curves end where the weights overflow.
         let story = demonstrate(&split, 356, 0.5, MOST_STEPS, 1.1).unwrap();
-        assert!(story.distance.measured.iter().all(|distance| distance.is_finite()));
-        assert!(story.distance.measured.last().is_some_and(|&end| end > 1e3));
-        for (n, sigma, steps, share) in [
+        assert!(story.distance.iterate.iter().all(|distance| distance.is_finite()));
+        assert!(story.distance.iterate.last().is_some_and(|&end| end > 1e3));
+        for (n, sigma, steps, fraction) in [
             (0, 0.5, 9, 0.5),
             (9, 0.0, 9, 0.5),
             (9, f64::NAN, 9, 0.5),
             (9, 0.5, 0, 0.5),
             (9, 0.5, 9, -1.0),
         ] {
-            assert!(demonstrate(&split, n, sigma, steps, share).is_err());
+            assert!(demonstrate(&split, n, sigma, steps, fraction).is_err());
         }
     }
 }

@@ -27,9 +27,8 @@ const TYPES: &str = include_str!("types.d.ts");
 
 /// A fresh random seed that JavaScript can hold exactly.
 #[wasm_bindgen(js_name = freshSeed)]
-#[must_use]
-pub fn fresh_seed() -> f64 {
-    crate::rng::fresh_seed() as f64
+pub fn fresh_seed() -> JsResult<f64> {
+    Ok(crate::rng::fresh_seed()? as f64)
 }
 
 type JsResult<T> = Result<T, JsValue>;

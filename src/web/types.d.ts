@@ -394,10 +394,10 @@ export interface Progress {
   };
 }
 
-/** A number over time, as it happened and as the theorem says. */
+/** A distance over the steps: of the weights that the steps lead to, and by the formula of the theorem. */
 export interface Curve {
-  measured: Float64Array<ArrayBuffer>;
-  theory: Float64Array<ArrayBuffer>;
+  iterate: Float64Array<ArrayBuffer>;
+  closedForm: Float64Array<ArrayBuffer>;
 }
 
 /** Theorem 1: gradient descent on a linear denoiser ends at the Wiener filter. Lists run over `steps`. */

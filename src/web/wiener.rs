@@ -17,8 +17,8 @@ struct WienerOptions {
     rate: Option<f64>,
 }
 
-fn curve(Curve { measured, theory }: &Curve) -> JsValue {
-    fields(&[("measured", doubles(measured)), ("theory", doubles(theory))])
+fn curve(Curve { iterate, closed_form }: &Curve) -> JsValue {
+    fields(&[("iterate", doubles(iterate)), ("closedForm", doubles(closed_form))])
 }
 
 fn doubles(values: &[f64]) -> JsValue {

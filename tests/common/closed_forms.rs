@@ -9,7 +9,7 @@ use hidden_gaussian::denoiser::{Denoiser, Empirical, Gaussian, GaussianFit};
 use hidden_gaussian::experiment::evaluation::{Denoised, score_difference};
 use hidden_gaussian::kernels::{Sigma, noise};
 use hidden_gaussian::metrics::{LinearityProbe, Nearest, nearest_images};
-use hidden_gaussian::rng::{Stream, fill_normals};
+use hidden_gaussian::rng::{Draw, Philox, Stream, fill_normals};
 use hidden_gaussian::sampler::{Method, NoiseSchedule, Sampler};
 use nalgebra::DVector;
 
@@ -329,7 +329,7 @@ fn linearity_f64(
     pairs: usize,
     sigma: f64,
 ) -> [f64; 2] {
-    let mut rng = hidden_gaussian::rng::Philox::new(5, Stream::MetricPairs);
+    let mut rng = Philox::new(5, Stream::MetricPairs);
     let count = (images.len() / dim) as u32;
     let [mut n1, mut n2] = [vec![0.0; pairs * dim], vec![0.0; pairs * dim]];
     fill_normals(5, Stream::MetricNoise, 1, &mut n1);

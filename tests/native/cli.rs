@@ -92,6 +92,29 @@ fn an_experiment_tells_how_it_was_made() {
     assert_eq!(report["findings"].as_array().unwrap().len(), 2);
 }
 
+#[test]
+fn a_random_seed_is_printed_and_repeats_the_run() {
+    let hash = |output: &Output| {
+        let described: Value = serde_json::from_slice(&output.stdout).unwrap();
+        described["hash"].as_str().unwrap().to_owned()
+    };
+    let first = run(&["data", "--json", "--seed", "random"]);
+    let errors = String::from_utf8(first.stderr.clone()).unwrap();
+    let seed = errors.trim().strip_prefix("Seed: ").unwrap();
+    assert_eq!(hash(&first), hash(&run(&["data", "--json", "--seed", seed])));
+    assert_ne!(hash(&first), hash(&run(&["data", "--json", "--seed", "random"])));
+    assert!(refused(&["data", "--seed", "dice"]).contains("a whole number or `random`"));
+}
+
+/// Drivers write to standard error; a command without a desktop session must not show it.
+#[test]
+fn looking_for_a_gpu_prints_nothing_about_the_desktop() {
+    let mut check = program();
+    let output = check.args(["check", "--engine", "gpu"]).env_remove("XDG_RUNTIME_DIR").output();
+    let errors = String::from_utf8(output.unwrap().stderr).unwrap();
+    assert!(!errors.contains("XDG_RUNTIME_DIR"), "{errors}");
+}
+
 /// The small form of an experiment's quick preset, in a file.
 fn small_config(experiment: &str) -> String {
     let mut small = printed_json(&[experiment, "--show-config"]);

@@ -16,6 +16,7 @@ mod gradients;
 mod gradients_conv;
 mod hostile_input;
 mod importers;
+mod interoperability;
 mod layers;
 mod paper_claims;
 mod recording;

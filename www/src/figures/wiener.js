@@ -47,7 +47,7 @@ export function wienerFigure(root, page) {
     drawErrors({ ...latest, at });
     drawGrid(canvas(root, "descent-rows"), latest.rows[at], pictureCount(latest.rows[at]));
     drawGrid(canvas(root, "descent-goal"), latest.goal, pictureCount(latest.goal));
-    live.set({ "wiener.step": count(step), "wiener.distance": percent(latest.distance.measured[at]) });
+    live.set({ "wiener.step": count(step), "wiener.distance": percent(latest.distance.iterate[at]) });
   };
   store.subscribe(["bias.descentTime"], drawStep);
 
@@ -65,7 +65,7 @@ export function wienerFigure(root, page) {
       latest = result;
       drawStep();
       const { distance, steps } = result;
-      const last = distance.measured[steps.length - 1];
+      const last = distance.iterate[steps.length - 1];
       live.set({
         "wiener.rate": significant(result.rate),
         "wiener.limit": significant(result.limit),
@@ -76,7 +76,7 @@ export function wienerFigure(root, page) {
       // Half of the way: the strong axes come there first, unless the descent diverges.
       const halfway = result.directions
         .toSorted((a, b) => b.variance - a.variance)
-        .map(({ error }) => error.measured.findIndex((value) => Math.abs(value) <= 0.5))
+        .map(({ error }) => error.iterate.findIndex((value) => Math.abs(value) <= 0.5))
         .map((at) => (at < 0 ? Infinity : at));
       live.claim("wiener.order", halfway.every((at, i) => i === 0 || at >= halfway[i - 1]) && last < 1);
       live.announce(
@@ -94,9 +94,9 @@ function errorsChart(root) {
       name: "gradient descent along each principal axis",
       label: ({ steps, distance, directions, at }) =>
         `Distance to the Wiener filter over ${count(steps[steps.length - 1])} steps of gradient descent: ` +
-        `${significant(distance.measured[at])} after ${count(steps[at])}; along axis ${directions[0].axis} ` +
-        `${significant(directions[0].error.measured[at])}, along axis ${directions[directions.length - 1].axis} ` +
-        significant(directions[directions.length - 1].error.measured[at]),
+        `${significant(distance.iterate[at])} after ${count(steps[at])}; along axis ${directions[0].axis} ` +
+        `${significant(directions[0].error.iterate[at])}, along axis ${directions[directions.length - 1].axis} ` +
+        significant(directions[directions.length - 1].error.iterate[at]),
       columns: ["Axis", "Variance", "Step", "Iterate", "Closed form"],
       rows: ({ steps, distance, directions }) =>
         [{ axis: "all", variance: NaN, error: distance }, ...directions].flatMap(({ axis, variance, error }) =>
@@ -104,8 +104,8 @@ function errorsChart(root) {
             axis,
             significant(variance),
             count(step),
-            significant(error.measured[i]),
-            significant(error.theory[i]),
+            significant(error.iterate[i]),
+            significant(error.closedForm[i]),
           ]),
         ),
       options({ steps, directions, at }) {
@@ -113,9 +113,9 @@ function errorsChart(root) {
           axis,
           points: Array.from(steps, (step, i) => ({
             step,
-            measured: error.measured[i],
-            theory: error.theory[i],
-          })).filter(({ measured, theory }) => measured <= TOP && theory <= TOP),
+            iterate: error.iterate[i],
+            closedForm: error.closedForm[i],
+          })).filter(({ iterate, closedForm }) => iterate <= TOP && closedForm <= TOP),
         }));
         const last = steps[steps.length - 1];
         return {
@@ -140,13 +140,13 @@ function errorsChart(root) {
             title("What is missing along each principal axis", { dx: -34 }),
             axisName("steps of gradient descent"),
             ...curves.flatMap(({ points }) => [
-              line(points, { x: "step", y: "theory", stroke: "var(--muted)" }),
-              dot(points, { x: "step", y: "measured", r: 3, symbol: "diamond2", fill: "var(--d-l)" }),
+              line(points, { x: "step", y: "closedForm", stroke: "var(--muted)" }),
+              dot(points, { x: "step", y: "iterate", r: 3, symbol: "diamond2", fill: "var(--d-l)" }),
               dot(
                 points.filter(({ step }) => step === steps[at]),
                 {
                   x: "step",
-                  y: "measured",
+                  y: "iterate",
                   r: 6,
                   symbol: "diamond2",
                   fill: "var(--d-l)",
@@ -158,10 +158,10 @@ function errorsChart(root) {
             // Over all curves, so that none goes through a word.
             ...curves.map(({ axis, points }, i) => {
               const label =
-                points.find(({ theory }) => theory < LABELS[i % LABELS.length]) ?? points[points.length - 1];
+                points.find(({ closedForm }) => closedForm < LABELS[i % LABELS.length]) ?? points[points.length - 1];
               return text(label ? [label] : [], {
                 x: "step",
-                y: "theory",
+                y: "closedForm",
                 text: () => `axis ${axis}`,
                 dx: 9,
                 dy: -4,
