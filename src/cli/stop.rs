@@ -1,5 +1,6 @@
-//! Ctrl-C: the work under way ends with an error, and what it has done can be saved.
+//! Ctrl-C, or a scheduler's SIGTERM: the work under way ends with an error, and what it has done can be saved.
 
+use std::io::IsTerminal;
 use std::sync::OnceLock;
 
 use hidden_gaussian::compute::Control;
@@ -16,14 +17,15 @@ pub(super) fn was_stopped<T>(result: &Result<T>) -> bool {
     result.as_ref().is_err_and(|error| error.kind == ErrorKind::Cancelled)
 }
 
-/// What Ctrl-C cancels. A second time ends the program at once.
+/// What Ctrl-C cancels. A second time ends the program at once, where there is someone to press it: a
+/// scheduler may repeat itself, and kills what does not end in time.
 fn control() -> Result<&'static Control> {
     static CONTROL: OnceLock<Result<Control, String>> = OnceLock::new();
     let set = || {
         let control = Control::default();
         let pressed = control.clone();
         let stop = move || {
-            if pressed.is_cancelled() {
+            if pressed.is_cancelled() && std::io::stdin().is_terminal() {
                 std::process::exit(130);
             }
             pressed.cancel();

@@ -23,6 +23,8 @@ pub mod references;
 pub mod run;
 pub mod strong_generalization;
 pub mod study;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod sweep;
 pub mod transition;
 pub mod wiener;
 

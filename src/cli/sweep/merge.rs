@@ -1,0 +1,56 @@
+//! `sweep merge`: one report of all shards.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use hidden_gaussian::Result;
+use hidden_gaussian::experiment::sweep::{Merged, merge};
+
+use super::super::file_error;
+use super::{MISSING, PlanFile, files};
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    plan: PlanFile,
+    /// Write the report, as JSON, to this file
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Write all numbers, one line for each network, to this file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Merge what there is if some shards have no result
+    #[arg(long)]
+    partial: bool,
+}
+
+pub(super) fn command(arguments: &Arguments) -> Result<ExitCode> {
+    let folder = arguments.plan.open()?;
+    let indices = 0..folder.plan.shards.len();
+    let results = indices.map(|index| folder.result(index)).collect::<Result<Vec<_>>>()?;
+    let missing: Vec<String> = results
+        .iter()
+        .enumerate()
+        .filter(|(_, result)| result.is_none())
+        .map(|(index, _)| index.to_string())
+        .collect();
+    if !missing.is_empty() {
+        let (count, list) = (missing.len(), missing.join(","));
+        eprintln!("{count} of {} shards have no result: {list}", results.len());
+        if !arguments.partial {
+            eprintln!("Run them (--array={list}), or merge the others with --partial");
+            return Ok(ExitCode::from(MISSING));
+        }
+    }
+    let Merged { report, csv, .. } = merge(&folder.plan, &results)?;
+    write(&arguments.out, &report)?;
+    if let Some(path) = &arguments.csv {
+        write(path, &csv)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    files::write(path, text.as_bytes()).map_err(|error| file_error(path, &error))
+}

@@ -1,0 +1,99 @@
+//! `sweep`: an experiment over a grid of settings, in shards that a cluster runs.
+
+mod environment;
+mod files;
+mod kubernetes;
+mod merge;
+mod plan;
+mod progress;
+mod run;
+mod slurm;
+mod status;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use hidden_gaussian::experiment::sweep::{Images, Settings};
+use hidden_gaussian::{Error, Result};
+
+use super::data;
+
+/// The program ended before its work, which goes on where it was at the next start (`EX_TEMPFAIL`).
+pub(super) const STOPPED: u8 = 75;
+
+/// Some shards have no result yet.
+pub(super) const MISSING: u8 = 3;
+
+#[derive(Debug, Args)]
+pub(super) struct Sweep {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Expand a grid into a plan of shards
+    Plan(plan::Arguments),
+    /// Compute a shard of a plan
+    Run(run::Arguments),
+    /// Say which shards are done, running, stopped or missing
+    Status(status::Arguments),
+    /// Put the results of all shards together
+    Merge(merge::Arguments),
+}
+
+/// Runs the command. Errors of what was asked for end with 2, as everywhere.
+pub(super) fn command(sweep: &Sweep) -> Result<ExitCode> {
+    match &sweep.command {
+        Command::Plan(arguments) => plan::command(arguments),
+        Command::Run(arguments) => run::command(arguments),
+        Command::Status(arguments) => status::command(arguments),
+        Command::Merge(arguments) => merge::command(arguments),
+    }
+}
+
+/// Which plan.
+#[derive(Debug, Args)]
+struct PlanFile {
+    /// The plan, as `sweep plan` wrote it
+    #[arg(long = "plan", value_name = "FILE")]
+    path: PathBuf,
+}
+
+impl PlanFile {
+    fn open(&self) -> Result<files::Folder> {
+        files::Folder::open(&self.path)
+    }
+}
+
+/// The images of a cell.
+fn images(settings: &Settings, train: usize) -> Result<Images> {
+    let source = data::Source::new(&settings.data, settings.seed);
+    let set = source.dataset(settings.preset()?, train)?;
+    let split = source.split(&set)?;
+    let recipe = serde_json::to_value(split.recipe())
+        .map_err(|error| Error::bad_input(format!("The images have no recipe: {error}"), ""))?;
+    Ok(Images { shape: split.shape(), recipe, fingerprint: Images::fingerprint(&split) })
+}
+
+/// `path` as a word of a shell.
+fn shell_word(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_words_of_a_shell() {
+        assert_eq!(shell_word(Path::new("/data/a-1.json")), "/data/a-1.json");
+        assert_eq!(shell_word(Path::new("my sweep's $x")), r"'my sweep'\''s $x'");
+    }
+}
