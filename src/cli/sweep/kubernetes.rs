@@ -2,10 +2,10 @@
 //! the merge, which waits until someone starts it.
 
 use clap::Args;
+use hidden_gaussian::experiment::sweep::folder::Folder;
 use hidden_gaussian::{Error, Result};
 
 use super::STOPPED;
-use super::files::Folder;
 use super::plan::Resources;
 
 #[derive(Debug, Args)]

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use hidden_gaussian::Result;
-use hidden_gaussian::experiment::sweep::{Merged, merge};
+use hidden_gaussian::experiment::sweep::{Merged, folder, merge};
 
 use super::super::file_error;
-use super::{MISSING, PlanFile, files};
+use super::{MISSING, PlanFile};
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -52,5 +52,5 @@ pub(super) fn command(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
-    files::write(path, text.as_bytes()).map_err(|error| file_error(path, &error))
+    folder::write(path, text.as_bytes()).map_err(|error| file_error(path, &error))
 }

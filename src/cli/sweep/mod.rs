@@ -1,7 +1,5 @@
 //! `sweep`: an experiment over a grid of settings, in shards that a cluster runs.
 
-mod environment;
-mod files;
 mod kubernetes;
 mod merge;
 mod plan;
@@ -14,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use hidden_gaussian::experiment::sweep::folder::Folder;
 use hidden_gaussian::experiment::sweep::{Images, Settings};
 use hidden_gaussian::{Error, Result};
 
@@ -62,8 +61,8 @@ struct PlanFile {
 }
 
 impl PlanFile {
-    fn open(&self) -> Result<files::Folder> {
-        files::Folder::open(&self.path)
+    fn open(&self) -> Result<Folder> {
+        Folder::open(&self.path)
     }
 }
 
@@ -85,15 +84,4 @@ fn shell_word(path: &Path) -> String {
         return text;
     }
     format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_words_of_a_shell() {
-        assert_eq!(shell_word(Path::new("/data/a-1.json")), "/data/a-1.json");
-        assert_eq!(shell_word(Path::new("my sweep's $x")), r"'my sweep'\''s $x'");
-    }
 }

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use hidden_gaussian::Result;
+use hidden_gaussian::experiment::sweep::folder::{Folder, at};
 use hidden_gaussian::experiment::sweep::{Plan, Sweep};
 
 use super::super::file_error;
-use super::files::{self, Folder};
 use super::kubernetes::{self, Kubernetes};
 use super::slurm::{self, Slurm};
 
@@ -52,7 +52,7 @@ pub(super) struct Resources {
 pub(super) fn command(arguments: &Arguments) -> Result<ExitCode> {
     let path = &arguments.config;
     let text = fs::read_to_string(path).map_err(|error| file_error(path, &error))?;
-    let sweep = Sweep::parse(&text).map_err(|error| files::at(path, &error))?;
+    let sweep = Sweep::parse(&text).map_err(|error| at(path, &error))?;
     let plan = Plan::new(sweep, arguments.shards, super::images)?;
     let folder = Folder::create(&arguments.out, plan)?;
     let plan = &folder.plan;

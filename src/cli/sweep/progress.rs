@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hidden_gaussian::compute::Engine;
+use hidden_gaussian::experiment::sweep::folder::write;
 use serde::{Deserialize, Serialize};
 
 use super::super::conduct::Bar;
-use super::files;
 
 /// Time between two lines.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -144,7 +144,7 @@ impl Progress {
             eprintln!("{text}");
         }
         // Nothing depends on this file: where there is no room for it, the work goes on.
-        let _ = files::write(&self.path, text.as_bytes());
+        let _ = write(&self.path, text.as_bytes());
     }
 }
 

@@ -9,6 +9,8 @@ use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::Split;
 use hidden_gaussian::experiment::Detail;
 use hidden_gaussian::experiment::any::AnyRun;
+use hidden_gaussian::experiment::sweep::environment::{self, ShardOf, variables};
+use hidden_gaussian::experiment::sweep::folder::{self, Folder};
 use hidden_gaussian::experiment::sweep::{
     Cell, Checkpoint, Images, PieceResult, ShardResult, start,
 };
@@ -18,8 +20,6 @@ use rayon::ThreadPoolBuilder;
 use super::super::conduct::SLICE;
 use super::super::stop::{until_stopped, was_stopped};
 use super::super::{EngineName, data};
-use super::environment::{self, ShardOf, variables};
-use super::files::{self, Folder};
 use super::progress::{Progress, State};
 use super::{PlanFile, STOPPED};
 
@@ -151,7 +151,7 @@ impl<'a> Work<'a> {
         let plan = self.folder.plan.hash.clone();
         let result = ShardResult { plan, shard: self.index, pieces: self.done };
         let path = self.folder.result_path(self.index);
-        if let Err(error) = files::write(&path, result.to_json()?.as_bytes()) {
+        if let Err(error) = folder::write(&path, result.to_json()?.as_bytes()) {
             self.progress.end(State::Stopped);
             let message = format!("{}: {error}; the next start tries again", path.display());
             return Ok(Ended::Stopped(message));
@@ -177,7 +177,7 @@ impl<'a> Work<'a> {
             images = Some((piece.cell, split));
             if let Some(snapshot) = &self.snapshot {
                 let path = self.folder.checkpoint_path(self.index);
-                run.restore(snapshot).map_err(|error| files::at(&path, &error))?;
+                run.restore(snapshot).map_err(|error| folder::at(&path, &error))?;
             }
             let report = self.train(&mut *run).await;
             if was_stopped(&report) {
@@ -222,7 +222,7 @@ impl<'a> Work<'a> {
             snapshot: self.snapshot.take(),
         };
         let path = self.folder.checkpoint_path(self.index);
-        if let Err(error) = files::write(&path, &checkpoint.to_bytes()?) {
+        if let Err(error) = folder::write(&path, &checkpoint.to_bytes()?) {
             let what = "No checkpoint was saved, the earlier one stays";
             self.progress.warn(format!("{what}: {}: {error}", path.display()));
         }

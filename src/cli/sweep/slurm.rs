@@ -4,9 +4,9 @@ use std::path::{Path, absolute};
 
 use clap::Args;
 use hidden_gaussian::Result;
+use hidden_gaussian::experiment::sweep::folder::Folder;
 
 use super::super::file_error;
-use super::files::Folder;
 use super::plan::Resources;
 use super::{STOPPED, shell_word};
 

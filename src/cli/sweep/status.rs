@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use hidden_gaussian::Result;
+use hidden_gaussian::experiment::sweep::Shard;
+use hidden_gaussian::experiment::sweep::folder::Folder;
 use serde_json::json;
 
 use super::super::json;
 use super::super::table::Table;
 use super::PlanFile;
-use super::files::Folder;
 use super::progress::Line;
 
 #[derive(Debug, Args)]
@@ -52,10 +53,7 @@ pub(super) fn command(arguments: &Arguments) -> Result<ExitCode> {
         (0..shards.len()).map(|index| Standing::of(&folder, index)).collect::<Result<_>>()?;
     let count = |state: &str| standings.iter().filter(|standing| standing.state == state).count();
     if arguments.json {
-        let shard = |(index, (standing, shard)): (usize, (&Standing, &_))| -> serde_json::Value {
-            let shard: &hidden_gaussian::experiment::sweep::Shard = shard;
-            json!({ "shard": index, "state": standing.state, "flop": shard.flop, "progress": standing.line })
-        };
+        let shard = |(index, (standing, shard)): (usize, (&Standing, &Shard))| json!({ "shard": index, "state": standing.state, "flop": shard.flop, "progress": standing.line });
         let list: Vec<_> = standings.iter().zip(shards).enumerate().map(shard).collect();
         println!("{}", json(&json!({ "plan": folder.plan.hash, "shards": list }))?);
         return Ok(ExitCode::SUCCESS);

@@ -9,6 +9,8 @@
 mod adapter;
 mod checkpoint;
 mod cost;
+pub mod environment;
+pub mod folder;
 mod merge;
 mod plan;
 

@@ -6,21 +6,20 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use hidden_gaussian::experiment::sweep::{Checkpoint, Plan, ShardResult};
-use hidden_gaussian::{Error, Result};
-
-use super::super::file_error;
+use super::{Checkpoint, Plan, ShardResult};
+use crate::error::{Error, Result};
 
 /// A plan and the folder that it lies in.
 #[derive(Debug)]
-pub(super) struct Folder {
-    pub(super) plan: Plan,
+pub struct Folder {
+    /// The plan.
+    pub plan: Plan,
     path: PathBuf,
 }
 
 impl Folder {
     /// The folder of the plan at `path`.
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    pub fn open(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).map_err(|error| file_error(path, &error))?;
         let folder = path.parent().filter(|parent| *parent != Path::new(""));
         let path = folder.unwrap_or(Path::new(".")).to_owned();
@@ -28,7 +27,7 @@ impl Folder {
     }
 
     /// Writes `plan` into `folder`, unless another one is there.
-    pub(super) fn create(folder: &Path, plan: Plan) -> Result<Self> {
+    pub fn create(folder: &Path, plan: Plan) -> Result<Self> {
         let path = plan_path(folder);
         if path.exists() {
             let there = Self::open(&path).ok().map(|there| there.plan.hash);
@@ -45,7 +44,7 @@ impl Folder {
     }
 
     /// The plan's file.
-    pub(super) fn plan_path(&self) -> PathBuf {
+    pub fn plan_path(&self) -> PathBuf {
         plan_path(&self.path)
     }
 
@@ -55,29 +54,29 @@ impl Folder {
     }
 
     /// Where the result of a shard is, once it is done.
-    pub(super) fn result_path(&self, index: usize) -> PathBuf {
+    pub fn result_path(&self, index: usize) -> PathBuf {
         self.shard_path(index, "json")
     }
 
     /// Where a shard that is under way can go on.
-    pub(super) fn checkpoint_path(&self, index: usize) -> PathBuf {
+    pub fn checkpoint_path(&self, index: usize) -> PathBuf {
         self.shard_path(index, "checkpoint")
     }
 
     /// Where a shard says how far it is.
-    pub(super) fn progress_path(&self, index: usize) -> PathBuf {
+    pub fn progress_path(&self, index: usize) -> PathBuf {
         self.shard_path(index, "progress")
     }
 
     /// The result of a shard, if it is done.
-    pub(super) fn result(&self, index: usize) -> Result<Option<ShardResult>> {
+    pub fn result(&self, index: usize) -> Result<Option<ShardResult>> {
         let path = self.result_path(index);
         let parse = |bytes: Vec<u8>| ShardResult::parse(&bytes, &self.plan, index);
         read(&path)?.map(parse).transpose().map_err(|error| at(&path, &error))
     }
 
     /// The checkpoint of a shard, if there is one.
-    pub(super) fn checkpoint(&self, index: usize) -> Result<Option<Checkpoint>> {
+    pub fn checkpoint(&self, index: usize) -> Result<Option<Checkpoint>> {
         let path = self.checkpoint_path(index);
         let parse = |bytes: Vec<u8>| Checkpoint::from_bytes(&bytes, &self.plan, index);
         read(&path)?.map(parse).transpose().map_err(|error| at(&path, &error))
@@ -85,7 +84,7 @@ impl Folder {
 
     /// Removes what is left of attempts to write files of shard `index` that did not end. Whoever is
     /// writing one at this moment fails, and tries again later.
-    pub(super) fn remove_remnants(&self, index: usize) {
+    pub fn remove_remnants(&self, index: usize) {
         let entries = fs::read_dir(self.path.join("shards")).into_iter().flatten().flatten();
         for entry in entries {
             let name = entry.file_name();
@@ -97,12 +96,16 @@ impl Folder {
     }
 }
 
+fn file_error(path: &Path, error: &io::Error) -> Error {
+    Error::bad_input(format!("{}: {error}", path.display()), "")
+}
+
 fn plan_path(folder: &Path) -> PathBuf {
     folder.join("plan.json")
 }
 
-/// An error about the content of the file at `path`.
-pub(super) fn at(path: &Path, error: &Error) -> Error {
+/// An error about what is in the file at `path`.
+pub fn at(path: &Path, error: &Error) -> Error {
     let message = format!("{}: {}", path.display(), error.message);
     Error::new(error.kind.clone(), message, error.hint.clone())
 }
@@ -120,7 +123,7 @@ const REMNANT: &str = ".part";
 
 /// Writes a file: beside its place first, and then, when the disk has all of it, renamed. If it
 /// fails, what was there before is still there.
-pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();

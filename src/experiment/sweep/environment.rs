@@ -4,13 +4,15 @@ use std::num::NonZero;
 use std::str::FromStr;
 use std::thread;
 
-use hidden_gaussian::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Shard `index` of `count`, counted from 0, as `3/16`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ShardOf {
-    pub(super) index: usize,
-    pub(super) count: usize,
+pub struct ShardOf {
+    /// Which.
+    pub index: usize,
+    /// Of how many.
+    pub count: usize,
 }
 
 impl FromStr for ShardOf {
@@ -28,10 +30,10 @@ impl FromStr for ShardOf {
 }
 
 /// Environment variables by name.
-pub(super) type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Those of this process. What schedulers leave undefined is not there.
-pub(super) fn variables(name: &str) -> Option<String> {
+pub fn variables(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty() && value != "undefined")
 }
 
@@ -74,7 +76,7 @@ const GRID_ENGINE: Array = Array {
 ///
 /// An array with a task for each shard may be numbered in any way. In one with fewer tasks, such as
 /// one that repeats what is missing, a number is the shard's.
-pub(super) fn shard(variables: Variables<'_>, count: usize) -> Result<Option<usize>> {
+pub fn shard(variables: Variables<'_>, count: usize) -> Result<Option<usize>> {
     let array = |array: &Array| array.shard(variables, count);
     let plain = |name| number(variables, name);
     let found = match array(&SLURM)? {
@@ -126,7 +128,7 @@ fn number(variables: Variables<'_>, name: &str) -> Result<Option<usize>> {
 
 /// Threads that the scheduler grants, else those that the machine, the affinity of this process and
 /// its control group allow.
-pub(super) fn threads(variables: Variables<'_>) -> Result<usize> {
+pub fn threads(variables: Variables<'_>) -> Result<usize> {
     let granted = number(variables, "SLURM_CPUS_PER_TASK")?.filter(|&granted| granted > 0);
     Ok(granted.unwrap_or_else(|| thread::available_parallelism().map_or(1, NonZero::get)))
 }
