@@ -88,16 +88,13 @@ fn main() -> Result<()> {
         let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
         let cpu = [("CPU engine".to_owned(), Tile::default())];
         if let Ok(one) = one {
-            one.install(|| table("One thread, GFLOP/s", &Engine::Cpu, &cpu))?;
+            one.install(|| table("One thread, GFLOP/s", &Engine::cpu(), &cpu))?;
         }
-        table("All threads, GFLOP/s", &Engine::Cpu, &cpu)?;
+        table("All threads, GFLOP/s", &Engine::cpu(), &cpu)?;
     }
     if wanted("gpu") {
         let gpu = pollster::block_on(Engine::gpu())?;
-        let title = match &gpu {
-            Engine::Gpu(gpu) => gpu.adapter(),
-            Engine::Cpu => String::new(),
-        };
+        let title = gpu.adapter().unwrap_or_default();
         let tiles = [Tile::REFERENCE, Tile::SOFTWARE].into_iter().chain(Tile::CANDIDATES);
         let name = |tile: Tile| {
             let Tile { rows, cols, threads_x, threads_y, depth } = tile;

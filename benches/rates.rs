@@ -80,7 +80,7 @@ fn ensemble_cost(preset: &str) -> Result<f64> {
 }
 
 fn training(preset: &str, members: usize) -> Result<Session> {
-    block_on(cases::training(&Engine::Cpu, preset, members))
+    block_on(cases::training(&Engine::cpu(), preset, members))
 }
 
 fn steps() -> Result<()> {

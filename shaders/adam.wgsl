@@ -3,7 +3,7 @@
 struct Params { len: u32, beta1: f32, beta2: f32, epsilon: f32 }
 
 @group(0) @binding(1) var<uniform> p: Params;
-@group(0) @binding(2) var<storage, read> pace: array<f32>;
+@group(0) @binding(2) var<storage, read> step_state: array<f32>;
 @group(0) @binding(3) var<storage, read> gradients: array<Value>;
 @group(0) @binding(4) var<storage, read_write> weights: array<Value>;
 @group(0) @binding(5) var<storage, read_write> momentum: array<Value>;
@@ -13,13 +13,13 @@ struct Params { len: u32, beta1: f32, beta2: f32, epsilon: f32 }
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let o = base(0u, group.z);
-    if pace[o] == 0.0 {
+    if step_state[o] == 0.0 {
         return;
     }
-    let rate = pace[o + 1u];
-    let inverse_variance = pace[o + 2u];
-    let scale = pace[o + 3u];
-    let share = pace[o + 4u];
+    let rate = step_state[o + 1u];
+    let inverse_variance = step_state[o + 2u];
+    let scale = step_state[o + 3u];
+    let share = step_state[o + 4u];
     let g_at = base(1u, group.z) / WIDE;
     let w_at = base(2u, group.z) / WIDE;
     let m_at = base(3u, group.z) / WIDE;

@@ -22,12 +22,16 @@ pub enum ErrorKind {
         /// What there is.
         have: u64,
     },
-    /// The device did not answer before the deadline.
+    /// The device did not finish before the deadline.
     Timeout,
     /// An argument, a file or a configuration makes no sense.
     BadInput,
-    /// The reader asked to stop.
+    /// The user cancelled the work.
     Cancelled,
+    /// A download failed; trying again may help.
+    Network,
+    /// A bug in this crate.
+    Internal,
 }
 
 impl ErrorKind {
@@ -42,6 +46,8 @@ impl ErrorKind {
             Self::Timeout => "Timeout",
             Self::BadInput => "BadInput",
             Self::Cancelled => "Cancelled",
+            Self::Network => "Network",
+            Self::Internal => "Internal",
         }
     }
 }
@@ -82,6 +88,12 @@ impl Error {
     #[cold]
     pub fn bad_input(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(ErrorKind::BadInput, message, hint)
+    }
+
+    /// Something that should not happen, whatever the input.
+    #[cold]
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Internal, message, "This is a bug: please report it")
     }
 
     /// `what` needs `need`, and there is only `have`.

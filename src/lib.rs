@@ -27,7 +27,7 @@
 //!
 //! # async fn example() -> hidden_gaussian::Result<()> {
 //! let split = faces(7, 300, 12)?.split(7, 44)?;
-//! let mut exact = Exact::fit(&Engine::Cpu, &split, 256).await?;
+//! let mut exact = Exact::fit(&Engine::cpu(), &split, 256).await?;
 //! let [empirical, gaussian] = exact.sample(&Sampler::paper(), 16, 1).await?;
 //! assert!(empirical.nearest.closeness.memorized.mean > 0.9); // D_M repeats its training images,
 //! assert!(gaussian.nearest.closeness.memorized.mean < 0.1); // D_G does not.
@@ -42,13 +42,15 @@ pub mod data;
 pub mod denoiser;
 pub mod error;
 pub mod experiment;
-pub mod json;
 pub mod kernels;
 pub mod metrics;
 pub mod model;
+pub mod platform;
 pub mod rng;
 pub mod sampler;
 pub mod self_check;
+pub mod serial;
+pub mod shape;
 pub mod train;
 #[cfg(target_arch = "wasm32")]
 pub mod web;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::compute::{Buffer, Engine, Loaded, Program, Routine, View};
-use crate::denoiser::{Empirical, EmpiricalIn, Neighbours, Placed, TrainingSets};
+use crate::data::TrainingSets;
+use crate::denoiser::{Empirical, Neighbours, Placed, PlacedEmpirical};
 use crate::error::{Error, Result};
 use crate::kernels::{Sigma, axpby, noise, row_compare};
 use crate::rng::{Philox, Stream};
@@ -51,7 +52,7 @@ impl Estimate {
 
 /// Two vectors, by their norms, product and distance: what [`row_compare`] gives for a row.
 #[derive(Debug, Clone, Copy)]
-pub struct Comparison {
+pub struct RowComparison {
     /// `‖a‖`.
     pub norm_a: f64,
     /// `‖b‖`.
@@ -62,7 +63,7 @@ pub struct Comparison {
     pub distance: f64,
 }
 
-impl Comparison {
+impl RowComparison {
     /// The rows of a [`row_compare`] buffer.
     pub fn rows(sums: &[f32]) -> impl Iterator<Item = Self> + '_ {
         sums.chunks_exact(4).map(|s| Self {
@@ -105,16 +106,17 @@ pub struct Closeness {
     pub gl: Estimate,
     /// The same with `‖x‖²` below, as the abstract prints it; it depends on the scale of the data.
     pub gl_squared: Estimate,
-    /// Share of samples with `d₁ / d₂ < 1/3`: nearer to one training image than to any other by far.
+    /// Fraction of samples with `d₁ / d₂ < 1/3`: nearer to one training image than to any other by far.
     pub memorized: Estimate,
 }
 
 impl Closeness {
     /// From each sample's comparison with its two nearest training images.
     #[must_use]
-    pub fn of(first: &[Comparison], second: &[Comparison]) -> Self {
+    pub fn of(first: &[RowComparison], second: &[RowComparison]) -> Self {
         let gl = |square: i32| first.iter().map(move |c| ratio(c.distance, c.norm_a.powi(square)));
-        let copied = |(a, b): (&Comparison, &Comparison)| match 3.0 * a.distance < b.distance {
+        let copied = |(a, b): (&RowComparison, &RowComparison)| match 3.0 * a.distance < b.distance
+        {
             _ if a.distance.is_nan() || b.distance.is_nan() => f64::NAN,
             copied => f64::from(u8::from(copied)),
         };
@@ -147,7 +149,7 @@ pub struct Nearest {
 
 impl Nearest {
     /// Records the search for the neighbours of `x` into the current routine.
-    pub fn record(program: &mut Program, images: &EmpiricalIn, x: View) -> Result<Self> {
+    pub fn record(program: &mut Program, images: &PlacedEmpirical, x: View) -> Result<Self> {
         let neighbours = Neighbours::new(program, images.rows())?;
         images.record_nearest(program, x, neighbours)?;
         Ok(Self { neighbours })
@@ -158,8 +160,8 @@ impl Nearest {
         let members = loaded.program().members();
         let index: Vec<u32> = loaded.read(self.neighbours.index).await?;
         let [first, second] = [self.neighbours.first, self.neighbours.second];
-        let first: Vec<_> = Comparison::rows(&loaded.read::<f32>(first).await?).collect();
-        let mut second: Vec<_> = Comparison::rows(&loaded.read::<f32>(second).await?).collect();
+        let first: Vec<_> = RowComparison::rows(&loaded.read::<f32>(first).await?).collect();
+        let mut second: Vec<_> = RowComparison::rows(&loaded.read::<f32>(second).await?).collect();
         for (second, pair) in second.iter_mut().zip(index.as_chunks::<2>().0) {
             if pair[0] == pair[1] {
                 // There is one training image only, and no other is nearer than infinitely far.
@@ -197,7 +199,7 @@ pub async fn nearest_images(
     let neighbours = Neighbours::new(&mut program, rows)?;
     let routine = program.routine("nearest", |p| placed.record_nearest(p, x.into(), neighbours))?;
     let mut loaded = engine.load(program).await?;
-    loaded.run_breathing(routine, 1).await?;
+    loaded.run_cooperative(routine, 1).await?;
     Nearest { neighbours }.read(&mut loaded).await
 }
 
@@ -350,16 +352,16 @@ impl LinearityProbe {
     pub async fn measure(&self, loaded: &mut Loaded, sigma: f32) -> Result<Vec<Linearity>> {
         let members = loaded.program().members();
         loaded.upload(self.sigma, &[sigma])?;
-        loaded.run_breathing(self.routine, 1).await?;
+        loaded.run_cooperative(self.routine, 1).await?;
         let [plain, corrected]: [Vec<f32>; 2] =
             [loaded.read(self.plain).await?, loaded.read(self.corrected).await?];
-        let estimates = |sums: &[f32], of: fn(&Comparison) -> f64| {
-            per_member(Comparison::rows(sums).map(|c| of(&c)), members)
+        let estimates = |sums: &[f32], of: fn(&RowComparison) -> f64| {
+            per_member(RowComparison::rows(sums).map(|c| of(&c)), members)
         };
-        let cosine = estimates(&plain, Comparison::alignment);
-        let nmse = estimates(&plain, Comparison::nmse);
-        let corrected_cosine = estimates(&corrected, Comparison::alignment);
-        let corrected_nmse = estimates(&corrected, Comparison::nmse);
+        let cosine = estimates(&plain, RowComparison::alignment);
+        let nmse = estimates(&plain, RowComparison::nmse);
+        let corrected_cosine = estimates(&corrected, RowComparison::alignment);
+        let corrected_nmse = estimates(&corrected, RowComparison::nmse);
         Ok((0..members)
             .map(|m| Linearity {
                 cosine: cosine[m],
@@ -378,10 +380,10 @@ mod tests {
     /// A network whose samples are not numbers is neither a copier nor orthogonal to anything.
     #[test]
     fn what_is_not_a_number_is_null() {
-        let broken: Vec<_> = Comparison::rows(&[f32::NAN; 8]).collect();
+        let broken: Vec<_> = RowComparison::rows(&[f32::NAN; 8]).collect();
         let Closeness { gl, gl_squared, memorized } = Closeness::of(&broken, &broken);
-        let cosine = Estimate::of(broken.iter().map(Comparison::cosine));
-        let nmse = Estimate::of(broken.iter().map(Comparison::nmse));
+        let cosine = Estimate::of(broken.iter().map(RowComparison::cosine));
+        let nmse = Estimate::of(broken.iter().map(RowComparison::nmse));
         for estimate in [gl, gl_squared, memorized, cosine, nmse] {
             assert!(estimate.mean.is_nan() && estimate.count == 2, "{estimate:?}");
             let json = serde_json::to_string(&estimate).unwrap();
@@ -394,32 +396,32 @@ mod tests {
     #[test]
     fn one_broken_sample_shows() {
         let rows: Vec<_> =
-            Comparison::rows(&[4.0, 1.0, 2.0, 1.0, f32::NAN, 1.0, 1.0, 1.0]).collect();
+            RowComparison::rows(&[4.0, 1.0, 2.0, 1.0, f32::NAN, 1.0, 1.0, 1.0]).collect();
         assert_eq!((rows[0].cosine(), rows[0].nmse()), (1.0, 0.5));
         assert!(rows[1].alignment().is_nan());
         assert!(Closeness::of(&rows, &rows).gl.mean.is_nan());
         // The norms are numbers and the product is not.
         let [norm_a, norm_b, dot, distance] = [1.0, 0.0, f64::NAN, f64::NAN];
-        assert!(Comparison { norm_a, norm_b, dot, distance }.cosine().is_nan());
+        assert!(RowComparison { norm_a, norm_b, dot, distance }.cosine().is_nan());
     }
 
     #[test]
     fn alignment_ignores_which_way_two_images_point() {
-        let against = Comparison::rows(&[4.0, 1.0, -1.0, 7.0]).next().unwrap();
+        let against = RowComparison::rows(&[4.0, 1.0, -1.0, 7.0]).next().unwrap();
         assert_eq!((against.cosine(), against.alignment()), (-0.5, 0.5));
     }
 
     /// A black sample is no copy of an image that is not.
     #[test]
     fn what_vanishes_is_near_to_what_vanishes_only() {
-        let black = Comparison::rows(&[0.0, 4.0, 0.0, 4.0]).next().unwrap();
+        let black = RowComparison::rows(&[0.0, 4.0, 0.0, 4.0]).next().unwrap();
         assert_eq!((black.cosine(), black.nmse()), (0.0, f64::INFINITY));
         assert_eq!(Closeness::of(&[black], &[black]).gl.mean, f64::INFINITY);
     }
 
     #[test]
     fn images_that_vanish_score_zero() {
-        let zero: Vec<_> = Comparison::rows(&[0.0; 4]).collect();
+        let zero: Vec<_> = RowComparison::rows(&[0.0; 4]).collect();
         assert_eq!((zero[0].cosine(), zero[0].nmse()), (0.0, 0.0));
         let closeness = Closeness::of(&zero, &zero);
         assert_eq!((closeness.gl.mean, closeness.memorized.mean), (0.0, 0.0));

@@ -2,22 +2,21 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::compute::{Buffer, Program, View};
-use crate::denoiser::Placed;
+use crate::compute::{Buffer, Engine, Program, View, elements};
+use crate::denoiser::{Denoiser, Placed};
 use crate::error::{Error, Result};
-use crate::json::from_json;
-use crate::kernels::{Sigma, noise, ode_step};
+use crate::kernels::{Level, Sigma, noise, ode_step};
 use crate::rng::Stream;
 
 /// Noise levels from high to low; the last one is 0.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Schedule {
+pub struct NoiseSchedule {
     sigmas: Arc<[f32]>,
 }
 
-impl Schedule {
+impl NoiseSchedule {
     /// EDM's schedule: `steps` levels from `high` to `low`, evenly spaced in `σ^(1/ρ)`, then 0.
     pub fn edm(steps: usize, low: f64, high: f64, rho: f64) -> Result<Self> {
         if !(1..=1000).contains(&steps) {
@@ -78,7 +77,7 @@ pub(crate) fn check_sigma(sigma: f32) -> Result<()> {
 }
 
 /// How a step is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
     /// First order, one evaluation a step: the paper's.
@@ -87,13 +86,11 @@ pub enum Method {
     Heun,
 }
 
-from_json!(Method { Euler = "euler", Heun = "heun" });
-
 /// A schedule and a method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampler {
     /// The noise levels.
-    pub schedule: Schedule,
+    pub schedule: NoiseSchedule,
     /// How a step is taken.
     pub method: Method,
 }
@@ -102,7 +99,7 @@ impl Sampler {
     /// The paper's sampler: 10 Euler steps from σ = 80 to 0.002, then to 0.
     #[must_use]
     pub fn paper() -> Self {
-        Self { schedule: Schedule::paper(), method: Method::Euler }
+        Self { schedule: NoiseSchedule::paper(), method: Method::Euler }
     }
 
     /// Records the starting noise `x_T = σ_max n` for `rows` images of `dim` numbers.
@@ -129,9 +126,9 @@ impl Sampler {
     ) -> Result<Trajectory> {
         let len = start.len();
         let levels = program.constant("schedule", &self.schedule.sigmas)?;
-        let sigma = |i: usize| Sigma {
-            level: Some(self.schedule.sigmas[i]),
-            ..Sigma::shared(levels.at(i))
+        let sigma = |i: usize| {
+            let level = Level { index: i, sigma: self.schedule.sigmas[i] };
+            Sigma { level: Some(level), ..Sigma::shared(levels.at(i)) }
         };
         let mut trajectory = Trajectory { x: vec![start], denoised: Vec::new() };
         let heun = self.method == Method::Heun;
@@ -163,6 +160,41 @@ impl Sampler {
     }
 }
 
+/// Starting noise: how many images of it, and its seed. The same noise leads different denoisers to
+/// images that can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Noise {
+    /// Images to generate, for each member.
+    pub count: usize,
+    /// Seed of the noise.
+    pub seed: u64,
+}
+
+/// Draws samples from `denoiser`: rows of [`Denoiser::dim`] numbers, first those of the first member,
+/// then those of the next. All members start from the same noise.
+pub async fn sample(
+    engine: &Engine,
+    denoiser: &dyn Denoiser,
+    sampler: &Sampler,
+    noise: Noise,
+) -> Result<Vec<f32>> {
+    let shape = [noise.count, denoiser.dim()];
+    let mut program = engine.program(denoiser.members())?;
+    let clock = noise::clock(noise.seed, 0).map(f32::from_bits);
+    let clock = program.constant("clock", &clock.into())?;
+    let start = program.buffer("starting noise", elements(shape))?;
+    let placed = denoiser.place(&mut program, noise.count)?;
+    let mut end = start;
+    let routine = program.routine("sample", |p| {
+        sampler.record_noise(p, clock.into(), start.into(), shape)?;
+        end = sampler.record(p, &*placed, start)?.end();
+        Ok(())
+    })?;
+    let mut loaded = engine.load(program).await?;
+    loaded.run_cooperative(routine, 1).await?;
+    loaded.read(end).await
+}
+
 /// The points that a sampler passes.
 #[derive(Debug, Clone)]
 pub struct Trajectory {
@@ -188,7 +220,7 @@ mod tests {
     fn the_papers_levels() {
         let printed =
             [80.0, 42.415, 21.109, 9.723, 4.066, 1.502, 0.470, 0.1166, 0.0204, 0.002, 0.0];
-        for (ours, printed) in Schedule::paper().sigmas().iter().zip(printed) {
+        for (ours, printed) in NoiseSchedule::paper().sigmas().iter().zip(printed) {
             assert!((ours - printed).abs() <= 2e-3 * printed, "{ours} {printed}");
         }
     }
@@ -203,8 +235,8 @@ mod tests {
             (5, 0.1, 1.0, 0.0),
             (9999, 0.1, 1.0, 7.0),
         ] {
-            assert!(Schedule::edm(steps, low, high, rho).is_err());
+            assert!(NoiseSchedule::edm(steps, low, high, rho).is_err());
         }
-        assert_eq!(Schedule::edm(1, 0.1, 1.0, 7.0).unwrap().sigmas(), [1.0, 0.0]);
+        assert_eq!(NoiseSchedule::edm(1, 0.1, 1.0, 7.0).unwrap().sigmas(), [1.0, 0.0]);
     }
 }

@@ -7,8 +7,8 @@ use nalgebra::DVector;
 use serde::Serialize;
 
 use crate::compute::{Buffer, BufferInfo, Engine, Program};
-use crate::data::Shape;
-use crate::denoiser::{Denoiser, Empirical, Gaussian, TrainingSets};
+use crate::data::TrainingSets;
+use crate::denoiser::{Denoiser, Empirical, Gaussian};
 use crate::error::Result;
 use crate::kernels::conv::{Channels, Conv, Scale, TAPS};
 use crate::kernels::matmul::{Layout, Matmul};
@@ -16,7 +16,8 @@ use crate::kernels::{Sigma, philox_words};
 use crate::model::Architecture;
 use crate::model::unet::Norm;
 use crate::rng::{KNOWN_ANSWERS, Stream, fill_normals, philox};
-use crate::sampler::{Method, Sampler, Schedule};
+use crate::sampler::{Method, NoiseSchedule, Sampler};
+use crate::shape::Shape;
 use crate::train::{Config, Session};
 
 /// One check: it holds if the largest error is within the tolerance.
@@ -87,14 +88,10 @@ async fn check_spoilt(
     let Some((name, architecture, dim)) = TRAININGS.get(index - TRIALS.len()) else {
         return Ok(None);
     };
-    let (about, tolerance) = match engine {
-        Engine::Gpu(_) => {
-            ("Two steps of training give the weights and gradients of the CPU engine.", 1e-3)
-        }
-        Engine::Cpu => (
-            "A network that trains beside another becomes what it becomes alone, bit for bit.",
-            0.0,
-        ),
+    let (about, tolerance) = if engine.as_gpu().is_some() {
+        ("Two steps of training give the weights and gradients of the CPU engine.", 1e-3)
+    } else {
+        ("A network that trains beside another becomes what it becomes alone, bit for bit.", 0.0)
     };
     let error = training(engine, spoil, architecture.clone(), *dim).await?;
     Ok(Some(Check::new(name, about, error, tolerance)))
@@ -315,7 +312,7 @@ fn sampler_trial() -> Result<Trial> {
     let (high, low) = (20.0, 0.05);
     let gaussian = Gaussian::fit(&TrainingSets::single(images(60, dim), dim)?)?;
     let sampler =
-        Sampler { schedule: Schedule::edm(steps + 1, low, high, 7.0)?, method: Method::Heun };
+        Sampler { schedule: NoiseSchedule::edm(steps + 1, low, high, 7.0)?, method: Method::Heun };
     let (mut noise, mut expected) = (normals(2, rows * dim), Vec::new());
     for x in noise.chunks_exact_mut(dim) {
         x.iter_mut().for_each(|v| *v *= high as f32);
@@ -408,10 +405,9 @@ async fn training(
     let alone = TrainingSets::single(&pool[3 * dim..14 * dim], dim)?;
     let config = Config { architecture, batch: 5, warm_up: 5, ..Config::quick(vec![5, 6]) };
     let single = Config { seeds: vec![6], ..config.clone() };
-    let other = match engine {
-        Engine::Gpu(_) => (Engine::Cpu, config.clone(), both.clone()),
-        Engine::Cpu => (Engine::Cpu, single, alone),
-    };
+    let (config_there, sets_there) =
+        if engine.as_gpu().is_some() { (config.clone(), both.clone()) } else { (single, alone) };
+    let other = (Engine::cpu(), config_there, sets_there);
     let mut results = Vec::new();
     for (engine, config, sets) in [(engine.clone(), config, both), other] {
         let mut session = Session::new(&engine, config, &sets).await?;
@@ -535,7 +531,7 @@ mod tests {
         ];
         for spoil in wrong {
             for index in 0..CHECKS {
-                let check = pollster::block_on(check_spoilt(&Engine::Cpu, index, spoil));
+                let check = pollster::block_on(check_spoilt(&Engine::cpu(), index, spoil));
                 let check = check.unwrap().unwrap();
                 assert!(!check.holds, "{check:?}");
             }

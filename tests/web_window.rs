@@ -11,7 +11,7 @@ wasm_bindgen_test::wasm_bindgen_test_configure!(run_in_browser);
 mod cpu {
     use super::{Engine, common};
     use common::browser;
-    common::tests_of!(closed_forms, browser, Engine::Cpu);
+    common::tests_of!(closed_forms, browser, Engine::cpu());
 }
 
 mod gpu {

@@ -10,11 +10,11 @@ wasm_bindgen_test::wasm_bindgen_test_configure!(run_in_dedicated_worker);
 mod cpu {
     use super::{Engine, common};
     use common::browser;
-    common::tests_of!(closed_forms, browser, Engine::Cpu);
-    common::tests_of!(distillation, browser, Engine::Cpu);
-    common::tests_of!(experiments, browser, Engine::Cpu);
-    common::tests_of!(self_check, browser, Engine::Cpu);
-    common::tests_of!(training, browser, Engine::Cpu);
+    common::tests_of!(closed_forms, browser, Engine::cpu());
+    common::tests_of!(distillation, browser, Engine::cpu());
+    common::tests_of!(experiments, browser, Engine::cpu());
+    common::tests_of!(self_check, browser, Engine::cpu());
+    common::tests_of!(training, browser, Engine::cpu());
 }
 
 mod gpu {

@@ -16,7 +16,7 @@ pub struct Training(Session);
 impl Training {
     /// An ensemble of the preset called `preset`, on the CPU or on the GPU.
     pub async fn start(preset: String, gpu: bool, members: usize) -> Result<Self, JsValue> {
-        let engine = if gpu { Engine::gpu().await? } else { Engine::Cpu };
+        let engine = if gpu { Engine::gpu().await? } else { Engine::cpu() };
         Ok(Self(cases::training(&engine, &preset, members).await?))
     }
 

@@ -43,7 +43,7 @@ pub const MATMULS: [[usize; 3]; 2] = [[64, 512, 256], [1024; 3]];
 
 /// GFLOP/s of the CPU engine's matrix multiply.
 pub async fn matmul(shape @ [m, n, k]: [usize; 3]) -> Result<f64> {
-    let mut program = Engine::Cpu.program(1)?;
+    let mut program = Engine::cpu().program(1)?;
     let [a, b, c] =
         [program.buffer("a", m * k)?, program.buffer("b", k * n)?, program.buffer("c", m * n)?];
     // Some hundred million multiply-adds, so that the clock's grain does not matter.
@@ -51,7 +51,7 @@ pub async fn matmul(shape @ [m, n, k]: [usize; 3]) -> Result<f64> {
     let routine = program.routine("matmul", |p| {
         (0..repeats).try_for_each(|_| Matmul::new(Layout::Nt, a, b, c, shape).record(p))
     })?;
-    let mut loaded = Engine::Cpu.load(program).await?;
+    let mut loaded = Engine::cpu().load(program).await?;
     Ok(2e-9 * (repeats * m * n * k) as f64 / fastest(&mut loaded, routine)?)
 }
 
@@ -61,14 +61,14 @@ pub async fn empirical() -> Result<f64> {
     let (n, dim, rows) = (8192, 256, 64);
     let images: Arc<[f32]> = faces(1, n as u32, 16)?.images().into();
     let empirical = Empirical::new(TrainingSets::single(images, dim)?);
-    let mut program = Engine::Cpu.program(1)?;
+    let mut program = Engine::cpu().program(1)?;
     let x = program.buffer("x", rows * dim)?;
     let out = program.buffer("D_M(x)", rows * dim)?;
     let sigma = program.shared("σ", 1)?;
     let placed = empirical.place(&mut program, rows)?;
     let routine = program
         .routine("denoise", |p| placed.record(p, x.into(), Sigma::shared(sigma), out.into()))?;
-    let mut loaded = Engine::Cpu.load(program).await?;
+    let mut loaded = Engine::cpu().load(program).await?;
     loaded.upload(sigma, &[0.5_f32])?;
     Ok(2.0 * 2e-9 * (rows * n * dim) as f64 / fastest(&mut loaded, routine)?)
 }

@@ -3,8 +3,8 @@
 use clap::Args;
 use hidden_gaussian::Result;
 use hidden_gaussian::self_check::self_check;
+use pollster::block_on;
 
-use super::stop::until_stopped;
 use super::table::Table;
 use super::{EngineName, json};
 
@@ -21,7 +21,7 @@ pub(super) struct Check {
 /// Prints the checks; whether all hold.
 pub(super) fn command(args: &Check) -> Result<bool> {
     let engine = args.engine.open()?;
-    let checks = until_stopped(self_check(&engine))?;
+    let checks = block_on(self_check(&engine))?;
     if args.json {
         println!("{}", json(&checks)?);
     } else {

@@ -3,16 +3,15 @@
 use clap::Args;
 use hidden_gaussian::Result;
 use hidden_gaussian::experiment::Detail;
-use hidden_gaussian::experiment::portrait::Look;
-use hidden_gaussian::experiment::references::References;
-use hidden_gaussian::experiment::study::{Member, Point, Study};
+use hidden_gaussian::experiment::ensemble::{Networks, Point};
+use hidden_gaussian::experiment::evaluation::{EvalConfig, Measures};
+use pollster::block_on;
 use serde_json::json;
 
 use super::json;
 use super::sample::SamplerArgs;
-use super::saved::{Saved, SavedRun};
-use super::stop::until_stopped;
-use super::table::{Table, Tabulate, estimate};
+use super::saved::{Saved, SavedNetworks};
+use super::table::{Table, Tabulate, beside, estimate};
 
 /// What to measure.
 #[derive(Debug, Args)]
@@ -34,62 +33,62 @@ pub(super) struct Metrics {
 
 pub(super) fn command(args: &Metrics) -> Result<bool> {
     let (engine, run) = args.saved.open()?;
-    let mut look = Look { images: args.count, ..args.sampler.look(args.count) };
+    let mut evaluation = EvalConfig { images: args.count, ..args.sampler.evaluation(args.count) };
     if let Some(sigmas) = &args.sigmas {
-        look.sigmas.clone_from(sigmas);
+        evaluation.sigmas.clone_from(sigmas);
     }
-    let SavedRun { checkpoint, split, .. } = &run;
-    let member = |(range, &seed): (&std::ops::Range<usize>, &u64)| Member {
-        first: range.start,
-        n: range.len(),
-        seed,
-    };
-    let members: Vec<_> =
-        checkpoint.ranges.iter().zip(&checkpoint.config.seeds).map(member).collect();
-    let points = until_stopped(async {
-        let mut study = Study::new(&engine, split, &members, &checkpoint.config, &look).await?;
-        study.session_mut().restore(checkpoint)?;
-        let mut references = References::new(&engine, split, &members, &look)?;
-        study.points(&mut references, Detail::Full).await
+    let SavedNetworks { checkpoint, split, .. } = &run;
+    let members = run.members();
+    let points = block_on(async {
+        let config = &checkpoint.config;
+        let mut networks = Networks::new(&engine, split, &members, config, &evaluation).await?;
+        networks.ensemble.session_mut().restore(checkpoint)?;
+        networks.points(Detail::Full).await
     })?;
     if args.json {
-        println!("{}", json(&json!({"sigmas": look.sigmas, "look": look, "points": points}))?);
+        let sigmas = serde_json::to_value(&evaluation).map(|value| value["sigmas"].clone()).ok();
+        println!(
+            "{}",
+            json(&json!({"sigmas": sigmas, "evaluation": evaluation, "points": points}))?
+        );
     } else {
-        print!("{}\n{}", points.table(&look), over_sigma(&points, &look));
+        print!("{}\n{}", points.table(&evaluation)?, over_sigma(&points, &evaluation)?);
     }
     Ok(true)
 }
 
 /// What changes with the noise level.
-fn over_sigma(points: &[Point], look: &Look) -> Table {
-    let mut table = Table::new(&[
-        "images",
-        "σ",
-        "linearity",
-        "of D_G",
-        "of D_M",
-        "θ - G",
-        "θ - M",
-        "error held out",
-        "training",
-        "of D_G",
-    ]);
+fn over_sigma(points: &[Point], evaluation: &EvalConfig) -> Result<Table> {
+    let beside = beside(&points.iter().collect::<Vec<_>>());
+    let letters = || beside.iter().map(|entry| entry.letter());
+    let mut heading = vec!["images".to_owned(), "σ".into(), "linearity".into()];
+    heading.extend(beside.iter().map(|entry| format!("of {}", entry.symbol)));
+    heading.extend(letters().map(|letter| format!("θ - {letter}")));
+    heading.extend(["error held out".into(), "training".into()]);
+    heading.extend(beside.iter().map(|entry| format!("held out, {}", entry.symbol)));
+    let mut table = Table::of(heading);
     for point in points {
-        for (level, sigma) in look.sigmas.iter().enumerate() {
-            let linearities =
-                [&point.linearity, &point.linearity_gaussian, &point.linearity_empirical];
-            let estimates = [
-                &point.difference_gaussian.held_out,
-                &point.difference_empirical.held_out,
-                &point.error_held_out,
-                &point.error_train,
-                &point.error_gaussian,
-            ];
-            let first = [point.member.n.to_string(), sigma.to_string()];
-            let linearities = linearities.map(|list| estimate(&list[level].cosine));
-            let estimates = estimates.map(|list| estimate(&list[level]));
-            table.row(first.into_iter().chain(linearities).chain(estimates));
+        let trained = point.trained()?;
+        for (level, sigma) in evaluation.sigmas.iter().enumerate() {
+            let linearity = |measures: &Measures| {
+                let list = measures.linearity.as_deref().unwrap_or_default();
+                list.get(level).map_or_else(String::new, |l| estimate(&l.cosine))
+            };
+            let mut row = vec![point.member.n.to_string(), sigma.to_string(), linearity(trained)];
+            for entry in &beside {
+                row.push(linearity(point.of(entry.id)?));
+            }
+            for entry in &beside {
+                let list = trained.against.get(&entry.id).map(|c| &c.difference.held_out[level]);
+                row.push(list.map_or_else(String::new, estimate));
+            }
+            row.push(estimate(&trained.error.held_out[level]));
+            row.push(estimate(&trained.error.train[level]));
+            for entry in &beside {
+                row.push(estimate(&point.of(entry.id)?.error.held_out[level]));
+            }
+            table.row(row);
         }
     }
-    table
+    Ok(table)
 }

@@ -2,17 +2,17 @@
 
 mod check;
 mod claims;
-mod conduct;
 mod data;
 mod metrics;
 mod pictures;
-mod presets;
 mod record;
+mod run_to_end;
 mod sample;
 mod saved;
 mod stop;
 mod sweep;
 mod table;
+mod tables;
 mod train;
 
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::experiment::{
-    Preset, emergence::Emergence, gaussian_bias::GaussianBias,
+    Experiment, Preset, emergence::Emergence, gaussian_bias::GaussianBias,
     strong_generalization::StrongGeneralization, transition::Transition,
 };
 use hidden_gaussian::{Error, Result};
@@ -38,47 +38,51 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Figure 1: copies among the samples, and linearity, against the number of training images
-    Transition(Asked),
+    #[command(name = Transition::NAME)]
+    Transition(RunArgs),
     /// Figure 2: which of D_L, D_G and D_M a network is close to
-    GaussianBias(Asked),
+    #[command(name = GaussianBias::NAME)]
+    GaussianBias(RunArgs),
     /// Figure 3: small networks and young networks
-    Emergence(Asked),
+    #[command(name = Emergence::NAME)]
+    Emergence(RunArgs),
     /// Networks that share no training image, from the same noise
-    StrongGeneralization(Asked),
+    #[command(name = StrongGeneralization::NAME)]
+    StrongGeneralization(RunArgs),
     /// Train networks and save them
     Train(train::Train),
     /// Draw samples from a saved run
     Sample(sample::Sample),
     /// Measure the networks of a saved run
     Metrics(metrics::Metrics),
-    /// Tell about a set of images
+    /// Describe a data set, and draw a contact sheet
     Data(Data),
-    /// Print the configurations of all presets, as JSON
-    Presets,
+    /// Print the tables of denoisers, experiments, data sets and presets, as JSON
+    Tables,
     /// Record the runs that come with the page
     Record(record::Record),
-    /// Check that this machine computes what it should
+    /// Check that this machine computes correctly
     Check(check::Check),
-    /// Run the experiments and hold them against the claims of the paper
+    /// Run the experiments and compare them with the claims of the paper
     Reproduce(Reproduce),
     /// Run an experiment over a grid of settings, on a cluster
     Sweep(sweep::Sweep),
 }
 
 #[derive(Debug, Args)]
-struct Asked {
-    /// How large
+struct RunArgs {
+    /// Size of the experiment
     #[arg(long, value_enum, default_value = "quick")]
     preset: PresetName,
     /// A configuration, as reports hold it, instead of the preset's
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Print the configuration and stop; changed, it can be given to --config
+    /// Print the configuration and stop; edit it and pass it to --config
     #[arg(long)]
     show_config: bool,
     #[command(flatten)]
     common: Common,
-    /// Go on with a run that was stopped, as it was begun
+    /// Resume a run that was stopped, with its own configuration
     #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "config", "seed"])]
     resume: Option<PathBuf>,
     /// Write the report, as JSON, to this file
@@ -93,7 +97,7 @@ struct Asked {
 struct Data {
     #[command(flatten)]
     source: data::Source,
-    /// How large
+    /// Size of the experiment
     #[arg(long, value_enum, default_value = "quick")]
     preset: PresetName,
     /// Write a sheet of the first images, as PNG, to this file
@@ -106,7 +110,7 @@ struct Data {
 
 #[derive(Debug, Args)]
 struct Reproduce {
-    /// Run the main and the faithful presets, too: a quarter of an hour on two cores
+    /// Also run the main and the faithful presets: a quarter of an hour on two cores
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -116,7 +120,7 @@ struct Reproduce {
     json: bool,
 }
 
-/// What every experiment is told.
+/// Where the images come from, and where to compute.
 #[derive(Debug, Args)]
 struct Common {
     #[command(flatten)]
@@ -127,7 +131,7 @@ struct Common {
 }
 
 impl Common {
-    /// What must be said again to go on with a saved run.
+    /// The options that a resumed run needs again.
     fn again(&self) -> String {
         let data = self.source.named().map(|data| format!(" --data {data}"));
         let engine = self.engine.to_possible_value().filter(|_| self.engine != EngineName::Auto);
@@ -167,30 +171,32 @@ enum EngineName {
 }
 
 impl EngineName {
+    /// Opens the engine; Ctrl-C cancels its work.
     fn open(self) -> Result<Engine> {
-        match self {
-            Self::Cpu => Ok(Engine::Cpu),
-            Self::Gpu => block_on(Engine::gpu()),
+        let engine = match self {
+            Self::Cpu => Engine::cpu(),
+            Self::Gpu => block_on(Engine::gpu())?,
             Self::Auto => match block_on(Engine::gpu()) {
-                Ok(Engine::Gpu(gpu)) if !gpu.is_software() => Ok(Engine::Gpu(gpu)),
-                _ => Ok(Engine::Cpu),
+                Ok(gpu) if gpu.as_gpu().is_some_and(|gpu| !gpu.is_software()) => gpu,
+                _ => Engine::cpu(),
             },
-        }
+        };
+        Ok(engine.with_control(stop::control()?))
     }
 }
 
-/// Runs the command and tells how it went.
+/// Runs the command.
 pub(crate) fn main() -> ExitCode {
     let held = match Cli::parse().command {
-        Command::Transition(run) => conduct::command::<Transition>(&run),
-        Command::GaussianBias(run) => conduct::command::<GaussianBias>(&run),
-        Command::Emergence(run) => conduct::command::<Emergence>(&run),
-        Command::StrongGeneralization(run) => conduct::command::<StrongGeneralization>(&run),
+        Command::Transition(run) => run_to_end::command::<Transition>(&run),
+        Command::GaussianBias(run) => run_to_end::command::<GaussianBias>(&run),
+        Command::Emergence(run) => run_to_end::command::<Emergence>(&run),
+        Command::StrongGeneralization(run) => run_to_end::command::<StrongGeneralization>(&run),
         Command::Train(args) => train::command(&args),
         Command::Sample(args) => sample::command(&args),
         Command::Metrics(args) => metrics::command(&args),
         Command::Data(args) => data::command(&args),
-        Command::Presets => presets::command(),
+        Command::Tables => tables::command(),
         Command::Record(args) => record::command(&args),
         Command::Check(args) => check::command(&args),
         Command::Reproduce(args) => claims::command(&args),
@@ -216,8 +222,8 @@ fn file_error(path: &std::path::Path, error: &impl std::fmt::Display) -> Error {
     Error::bad_input(format!("{}: {error}", path.display()), "")
 }
 
-/// Something as JSON, indented.
+/// A value as indented JSON.
 fn json(value: &impl serde::Serialize) -> Result<String> {
     let text = serde_json::to_string_pretty(value);
-    text.map_err(|error| Error::bad_input(format!("The report can't be written: {error}"), ""))
+    text.map_err(|error| Error::internal(format!("The output could not be written: {error}")))
 }

@@ -7,6 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use hidden_gaussian::compute::Engine;
+use hidden_gaussian::denoiser::DenoiserId;
+use hidden_gaussian::experiment::run::FORMAT;
 use hidden_gaussian::experiment::{
     Experiment, Preset, emergence::Emergence, gaussian_bias::GaussianBias,
     strong_generalization::StrongGeneralization, transition::Transition,
@@ -14,8 +16,8 @@ use hidden_gaussian::experiment::{
 use hidden_gaussian::{Error, Result};
 use serde_json::{Value, json};
 
-use super::conduct::conduct_to_end;
 use super::data::Source;
+use super::run_to_end::run_to_end;
 use super::{EngineName, file_error, json};
 
 /// What to record.
@@ -24,7 +26,7 @@ pub(super) struct Record {
     /// Only this run, such as transition-main-faces
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Also runs that are recorded already, with the same configuration
+    /// Record again what is recorded already, with the same configuration
     #[arg(long)]
     force: bool,
     /// Where to
@@ -57,12 +59,14 @@ const fn transition(preset: Preset, data: &'static str, title: &'static str) -> 
     let run = |this: &Recording, session: &Session<'_>| {
         let report = session.run::<Transition>(this, |config| {
             config.seeds = (SEED..SEED + 3).collect();
-            config.look.shown = 12;
+            config.evaluation.shown = 12;
         })?;
         Ok(report.map(|mut report| {
-            // The other seeds are there for their numbers.
+            // Figures draw the numbers of all seeds, and the images of the first.
             let points = report["findings"].as_array_mut().into_iter().flatten();
-            points.filter(|p| p["seed"] != SEED).for_each(|p| p["gallery"] = Value::Null);
+            for point in points.filter(|point| point["seed"] != SEED) {
+                leave_out(point, &["samples", "nearest"]);
+            }
             report
         }))
     };
@@ -73,12 +77,23 @@ const fn emergence(preset: Preset, data: &'static str, title: &'static str) -> R
     let run = |this: &Recording, session: &Session<'_>| {
         let report = session.run::<Emergence>(this, |_| ())?;
         Ok(report.map(|mut report| {
-            // Many networks at many moments: of the lists over noise levels only the linearity.
-            let sittings = report["findings"].as_object_mut().into_iter().flatten();
-            let sittings = sittings.filter_map(|(_, list)| list.as_array_mut()).flatten();
-            for sitting in sittings.filter_map(Value::as_object_mut) {
-                for list in LEFT_OUT {
-                    sitting.remove(list);
+            // Many networks at many checkpoints: of the lists over noise levels, Figure 3 draws only
+            // the linearity of the networks.
+            let lists = report["findings"].as_object_mut().into_iter().flatten();
+            for point in lists.filter_map(|(_, list)| list.as_array_mut()).flatten() {
+                leave_out(point, &["error"]);
+                let denoisers = point["denoisers"].as_object_mut().into_iter().flatten();
+                for (id, measures) in denoisers.filter_map(|(id, m)| Some((id, m.as_object_mut()?)))
+                {
+                    if id == DenoiserId::TRAINED.name() {
+                        let against = measures["against"].as_object_mut().into_iter().flatten();
+                        for (_, comparison) in against {
+                            comparison.as_object_mut().map(|c| c.remove("difference"));
+                        }
+                    } else {
+                        measures.remove("linearity");
+                        measures.remove("against");
+                    }
                 }
             }
             report
@@ -87,16 +102,13 @@ const fn emergence(preset: Preset, data: &'static str, title: &'static str) -> R
     Recording { experiment: Emergence::NAME, preset, data, title, run }
 }
 
-/// What recorded runs of Figure 3 do without.
-const LEFT_OUT: [&str; 7] = [
-    "linearityGaussian",
-    "linearityEmpirical",
-    "differenceGaussian",
-    "differenceEmpirical",
-    "errorHeldOut",
-    "errorTrain",
-    "errorGaussian",
-];
+/// Removes fields from the measures of every denoiser.
+fn leave_out(point: &mut Value, fields: &[&str]) {
+    let denoisers = point["denoisers"].as_object_mut().into_iter().flatten();
+    for measures in denoisers.filter_map(|(_, measures)| measures.as_object_mut()) {
+        measures.retain(|name, _| !fields.contains(&name.as_str()));
+    }
+}
 
 const fn plain<E: Experiment>(
     preset: Preset,
@@ -178,8 +190,8 @@ pub(super) fn command(args: &Record) -> Result<bool> {
 }
 
 impl Session<'_> {
-    /// Runs an experiment, with `change` made to its preset, unless the file that is there is of the
-    /// same version, images and configuration.
+    /// Runs an experiment, with `change` made to its preset, unless there is a file of the same
+    /// format, images and configuration.
     fn run<E: Experiment>(
         &self,
         recording: &Recording,
@@ -191,7 +203,7 @@ impl Session<'_> {
         change(&mut config);
         let split = source.split(&source.dataset(recording.preset, E::images(&config))?)?;
         let mut expected = json!({
-            "version": env!("CARGO_PKG_VERSION"),
+            "format": FORMAT,
             "data": split.recipe(),
             "config": config,
         });
@@ -204,9 +216,10 @@ impl Session<'_> {
         if !self.args.force && known.as_ref().is_some_and(same) {
             return Ok(None);
         }
-        let report = conduct_to_end::<E>(&self.engine, &split, config)?;
-        let mut report = serde_json::to_value(report)
-            .map_err(|error| Error::bad_input(format!("The report has no JSON: {error}"), ""))?;
+        let report = run_to_end::<E>(&self.engine, &split, config)?;
+        let mut report = serde_json::to_value(report).map_err(|error| {
+            Error::internal(format!("The report could not be written: {error}"))
+        })?;
         report["record"] = json!({
             "command": format!("cargo run --release -- record --force --only {}", recording.name()),
             "date": today(),
@@ -262,9 +275,9 @@ fn round(value: &mut Value) {
 
 /// What it is recorded on.
 fn device(engine: &Engine) -> String {
-    match engine {
-        Engine::Gpu(gpu) => gpu.adapter(),
-        Engine::Cpu => {
+    match engine.adapter() {
+        Some(adapter) => adapter,
+        None => {
             let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
             let model =
                 about.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));

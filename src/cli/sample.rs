@@ -1,22 +1,20 @@
-//! Draws samples from the networks of a saved run, or from the exact denoisers beside them.
+//! Draws samples from saved networks, or from the denoisers beside them.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use hidden_gaussian::compute::{Buffer, Engine, Loaded, Program, Routine};
-use hidden_gaussian::denoiser::{Denoiser, Empirical, Gaussian};
-use hidden_gaussian::experiment::portrait::Look;
-use hidden_gaussian::kernels::noise;
-use hidden_gaussian::sampler::{Method, Sampler};
-use hidden_gaussian::train::Plan;
+use hidden_gaussian::compute::Engine;
+use hidden_gaussian::denoiser::{Denoiser, DenoiserId, Entry, Origin, TABLE};
+use hidden_gaussian::experiment::evaluation::EvalConfig;
+use hidden_gaussian::sampler::{Method, Noise, sample};
 use hidden_gaussian::{Error, Result};
+use pollster::block_on;
 use serde_json::json;
 
 use super::json;
 use super::pictures::{write_npy, write_sheet};
-use super::saved::{Saved, SavedRun};
-use super::stop::until_stopped;
+use super::saved::{Saved, SavedNetworks};
 
 /// Which samples, and where to.
 #[derive(Debug, Args)]
@@ -26,9 +24,9 @@ pub(super) struct Sample {
     /// Images to draw from each network, from the same noise
     #[arg(long, default_value_t = 100, value_parser = count)]
     count: usize,
-    /// Whose samples
-    #[arg(long, value_enum, default_value = "trained")]
-    denoiser: DenoiserName,
+    /// Which denoiser to sample from
+    #[arg(long, value_parser = denoisers(), default_value = DenoiserId::TRAINED.name())]
+    denoiser: &'static Entry,
     #[command(flatten)]
     sampler: SamplerArgs,
     /// A sheet (.png) or an array of pixels in [-1, 1] (.npy), network after network; may be given
@@ -40,7 +38,7 @@ pub(super) struct Sample {
     json: bool,
 }
 
-/// How to come from noise to images.
+/// How to sample.
 #[derive(Debug, Args)]
 pub(super) struct SamplerArgs {
     /// The sampler's method
@@ -55,14 +53,31 @@ pub(super) struct SamplerArgs {
 }
 
 impl SamplerArgs {
-    /// What to look at with this sampler.
-    pub(super) fn look(&self, samples: usize) -> Look {
+    /// An evaluation with this sampler.
+    pub(super) fn evaluation(&self, samples: usize) -> EvalConfig {
         let method = match self.sampler {
             MethodName::Euler => Method::Euler,
             MethodName::Heun => Method::Heun,
         };
-        Look { samples, method, sampler_steps: self.steps, seed: self.seed, ..Look::default() }
+        EvalConfig {
+            samples,
+            method,
+            sampler_steps: self.steps,
+            seed: self.seed,
+            ..EvalConfig::default()
+        }
     }
+}
+
+/// Reads the name of a denoiser in the table.
+fn denoisers() -> impl TypedValueParser<Value = &'static Entry> {
+    let value = |entry: &Entry| {
+        PossibleValue::new(entry.id.name()).help(format!("{}: {}", entry.symbol, entry.about))
+    };
+    PossibleValuesParser::new(TABLE.iter().map(value)).try_map(|name| {
+        let id: DenoiserId = name.parse()?;
+        id.entry().ok_or_else(|| Error::internal(format!("“{id}” is not in the table")))
+    })
 }
 
 /// Reads a number of samples that programs have room for.
@@ -79,25 +94,15 @@ enum MethodName {
     Heun,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum DenoiserName {
-    /// D_θ, the networks
-    Trained,
-    /// D_G, the optimum for a Gaussian with the training images' mean and covariance
-    Gaussian,
-    /// D_M, the optimum for the training images themselves
-    Empirical,
-}
-
 /// Images in a row of a sheet, at most.
 const COLUMNS: usize = 20;
 
 pub(super) fn command(args: &Sample) -> Result<bool> {
-    // Before any work: an ending that nobody can write.
+    // Before any work: refuse file types that cannot be written.
     let kinds = args.out.iter().map(|path| Kind::of(path)).collect::<Result<Vec<_>>>()?;
     let (engine, run) = args.saved.open()?;
-    let look = args.sampler.look(args.count);
-    let mut samples = until_stopped(draw(&engine, &run, args.denoiser, &look))?;
+    let evaluation = args.sampler.evaluation(args.count);
+    let mut samples = block_on(draw(&engine, &run, args.denoiser, &evaluation))?;
     run.split.standardization().undo(&mut samples);
     let (shape, members) = (run.split.shape(), run.checkpoint.ranges.len());
     let groups: Vec<&[f32]> = samples.chunks_exact(args.count * shape.dim()).collect();
@@ -109,8 +114,9 @@ pub(super) fn command(args: &Sample) -> Result<bool> {
     }
     if args.json {
         let ranges = &run.checkpoint.ranges;
-        let told = json!({"out": args.out, "shape": shape, "count": args.count, "ranges": ranges});
-        println!("{}", json(&told)?);
+        let described =
+            json!({"out": args.out, "shape": shape, "count": args.count, "ranges": ranges});
+        println!("{}", json(&described)?);
     } else {
         let files: Vec<_> = args.out.iter().map(|path| path.display().to_string()).collect();
         println!("{} samples of {members} networks: {}", args.count, files.join(", "));
@@ -141,51 +147,15 @@ impl Kind {
 /// The samples of all members, standardized.
 async fn draw(
     engine: &Engine,
-    run: &SavedRun,
-    denoiser: DenoiserName,
-    look: &Look,
+    run: &SavedNetworks,
+    entry: &Entry,
+    evaluation: &EvalConfig,
 ) -> Result<Vec<f32>> {
-    let exact: Box<dyn Denoiser> = match denoiser {
-        DenoiserName::Trained => {
-            let mut plan = Plan::new(engine, run.checkpoint.config.clone(), &run.sets)?;
-            let trained = plan.denoiser();
-            let sampling = Sampling::record(&mut plan.program, &trained, look)?;
-            let mut session = plan.load(engine).await?;
-            session.restore(&run.checkpoint)?;
-            return sampling.run(&mut session.loaded).await;
-        }
-        DenoiserName::Gaussian => Box::new(Gaussian::fit(&run.sets)?),
-        DenoiserName::Empirical => Box::new(Empirical::new(run.sets.clone())),
+    let denoiser: Box<dyn Denoiser> = match entry.origin {
+        Origin::Training => Box::new(run.checkpoint.denoiser()?),
+        Origin::Distillation => Box::new(run.distil(engine, evaluation).await?),
+        Origin::Fit(fit) => fit(&run.sets)?,
     };
-    let mut program = engine.program(run.sets.ranges().len())?;
-    let sampling = Sampling::record(&mut program, &*exact, look)?;
-    sampling.run(&mut engine.load(program).await?).await
-}
-
-/// What draws samples, in a program.
-struct Sampling {
-    routine: Routine,
-    end: Buffer,
-}
-
-impl Sampling {
-    fn record(program: &mut Program, denoiser: &dyn Denoiser, look: &Look) -> Result<Self> {
-        let (sampler, shape): (Sampler, _) = (look.sampler()?, [look.samples, denoiser.dim()]);
-        let clock: Arc<[f32]> = noise::clock(look.seed, 0).map(f32::from_bits).into();
-        let clock = program.constant("clock", &clock)?;
-        let start = program.buffer("starting noise", shape[0] * shape[1])?;
-        let placed = denoiser.place(program, look.samples)?;
-        let mut end = start;
-        let routine = program.routine("sample", |p| {
-            sampler.record_noise(p, clock.into(), start.into(), shape)?;
-            end = sampler.record(p, &*placed, start)?.end();
-            Ok(())
-        })?;
-        Ok(Self { routine, end })
-    }
-
-    async fn run(&self, loaded: &mut Loaded) -> Result<Vec<f32>> {
-        loaded.run_breathing(self.routine, 1).await?;
-        loaded.read(self.end).await
-    }
+    let noise = Noise { count: evaluation.samples, seed: evaluation.seed };
+    sample(engine, &*denoiser, &evaluation.sampler()?, noise).await
 }

@@ -1,12 +1,15 @@
-//! Saved runs: the networks of a `.safetensors` file, and the images that they learnt from.
+//! Saved networks: a `.safetensors` file, and the images that its networks were trained on.
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hidden_gaussian::compute::Engine;
-use hidden_gaussian::data::Split;
-use hidden_gaussian::denoiser::TrainingSets;
+use hidden_gaussian::data::{Split, TrainingSets};
+use hidden_gaussian::denoiser::{Distill, Linear};
+use hidden_gaussian::experiment::ensemble::{Ensemble, Member};
+use hidden_gaussian::experiment::evaluation::EvalConfig;
 use hidden_gaussian::train::{Checkpoint, Session};
 use hidden_gaussian::{Error, Result};
 
@@ -27,26 +30,26 @@ pub(super) struct Saved {
 
 impl Saved {
     /// Reads the run.
-    pub(super) fn open(&self) -> Result<(Engine, SavedRun)> {
-        Ok((self.engine.open()?, SavedRun::read(&self.run, self.data.as_deref())?))
+    pub(super) fn open(&self) -> Result<(Engine, SavedNetworks)> {
+        Ok((self.engine.open()?, SavedNetworks::read(&self.run, self.data.as_deref())?))
     }
 }
 
-/// A saved run beside its images.
+/// Saved networks and their images.
 #[derive(Debug)]
-pub(super) struct SavedRun {
+pub(super) struct SavedNetworks {
     pub(super) checkpoint: Checkpoint,
     pub(super) split: Split,
     pub(super) sets: TrainingSets,
 }
 
-impl SavedRun {
+impl SavedNetworks {
     /// Reads the file and makes its images again; `data` is where they are, if not where they were.
     pub(super) fn read(path: &Path, data: Option<&str>) -> Result<Self> {
         let bytes = fs::read(path).map_err(|error| file_error(path, &error))?;
         let checkpoint = Checkpoint::from_bytes(&bytes)?;
         let recipe = checkpoint.recipe.as_ref().ok_or_else(|| {
-            let message = format!("{} does not say which images it learnt", path.display());
+            let message = format!("{} does not say which images it was trained on", path.display());
             Error::bad_input(message, "Choose a run that `train` has saved")
         })?;
         let split = data::again(recipe, data)?;
@@ -55,18 +58,40 @@ impl SavedRun {
         let sets = TrainingSets::new(split.subset(0..end)?, split.dim(), ranges)?;
         if sets.fingerprint() != checkpoint.data {
             return Err(Error::bad_input(
-                format!("{} learnt other images", path.display()),
+                format!("{} was trained on other images", path.display()),
                 "Say with --data where its images are",
             ));
         }
         Ok(Self { checkpoint, split, sets })
     }
 
-    /// The networks, ready to go on.
+    /// The networks, ready to train further.
     pub(super) async fn session(&self, engine: &Engine) -> Result<Session> {
         let config = self.checkpoint.config.clone();
         let mut session = Session::new(engine, config, &self.sets).await?;
         session.restore(&self.checkpoint)?;
         Ok(session)
+    }
+
+    /// D_L of each network, at the noise levels of `evaluation`.
+    pub(super) async fn distil(&self, engine: &Engine, evaluation: &EvalConfig) -> Result<Linear> {
+        let evaluation =
+            EvalConfig { distillation: Some(Distill::default()), ..evaluation.clone() };
+        let (Self { checkpoint, split, .. }, members) = (self, self.members());
+        let config = &checkpoint.config;
+        let mut ensemble = Ensemble::new(engine, split, &members, config, &evaluation).await?;
+        ensemble.session_mut().restore(checkpoint)?;
+        ensemble.distil().await
+    }
+
+    /// The networks by their training sets and seeds.
+    pub(super) fn members(&self) -> Vec<Member> {
+        let Checkpoint { ranges, config, .. } = &self.checkpoint;
+        let member = |(range, &seed): (&Range<usize>, &u64)| Member {
+            first: range.start,
+            n: range.len(),
+            seed,
+        };
+        ranges.iter().zip(&config.seeds).map(member).collect()
     }
 }

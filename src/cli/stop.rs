@@ -1,25 +1,19 @@
-//! Ctrl-C, or a scheduler's SIGTERM: the work under way ends with an error, and what it has done can be saved.
+//! Ctrl-C and SIGTERM cancel the running work, whose state can then be saved.
 
 use std::io::IsTerminal;
 use std::sync::OnceLock;
 
 use hidden_gaussian::compute::Control;
 use hidden_gaussian::{Error, ErrorKind, Result};
-use pollster::block_on;
 
-/// Does `work` to its end, or until the reader presses Ctrl-C: then it is cancelled.
-pub(super) fn until_stopped<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    block_on(control()?.watch(work))
-}
-
-/// Whether `result` says that the reader stopped it.
+/// Whether `result` says that the user cancelled it.
 pub(super) fn was_stopped<T>(result: &Result<T>) -> bool {
     result.as_ref().is_err_and(|error| error.kind == ErrorKind::Cancelled)
 }
 
-/// What Ctrl-C cancels. A second time ends the program at once, where there is someone to press it: a
-/// scheduler may repeat itself, and kills what does not end in time.
-fn control() -> Result<&'static Control> {
+/// What Ctrl-C cancels. Pressing it again ends the program at once. A scheduler may repeat SIGTERM
+/// while the state is saved, so without a terminal nothing but SIGKILL does.
+pub(super) fn control() -> Result<&'static Control> {
     static CONTROL: OnceLock<Result<Control, String>> = OnceLock::new();
     let set = || {
         let control = Control::default();
@@ -34,5 +28,5 @@ fn control() -> Result<&'static Control> {
         Ok(control)
     };
     let control = CONTROL.get_or_init(set).as_ref();
-    control.map_err(|error| Error::bad_input(format!("Ctrl-C can't be caught: {error}"), ""))
+    control.map_err(|error| Error::internal(format!("Ctrl-C could not be caught: {error}")))
 }

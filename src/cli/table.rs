@@ -2,16 +2,17 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use hidden_gaussian::experiment::emergence::{self, Sitting};
+use hidden_gaussian::Result;
+use hidden_gaussian::denoiser::{DenoiserId, Entry};
+use hidden_gaussian::experiment::emergence;
+use hidden_gaussian::experiment::ensemble::Point;
+use hidden_gaussian::experiment::evaluation::{BySet, Comparison, EvalConfig};
 use hidden_gaussian::experiment::gaussian_bias::Bias;
-use hidden_gaussian::experiment::portrait::Look;
 use hidden_gaussian::experiment::strong_generalization::Agreement;
-use hidden_gaussian::experiment::study::{Differences, Point};
 use hidden_gaussian::metrics::Estimate;
-use hidden_gaussian::model::Architecture;
 use hidden_gaussian::train::Status;
 
-/// Rows of cells under a heading; numbers stand on the right.
+/// Rows of cells under a heading; numbers are right-aligned.
 #[derive(Debug)]
 pub(super) struct Table {
     heading: Vec<String>,
@@ -20,7 +21,11 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(heading: &[&str]) -> Self {
-        Self { heading: heading.iter().map(ToString::to_string).collect(), rows: Vec::new() }
+        Self::of(heading.iter().map(ToString::to_string))
+    }
+
+    pub(super) fn of(heading: impl IntoIterator<Item = String>) -> Self {
+        Self { heading: heading.into_iter().collect(), rows: Vec::new() }
     }
 
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
@@ -50,9 +55,9 @@ impl Display for Table {
     }
 }
 
-/// What can be told in a table.
+/// What can be shown as a table.
 pub(super) trait Tabulate {
-    fn table(&self, look: &Look) -> Table;
+    fn table(&self, evaluation: &EvalConfig) -> Result<Table>;
 }
 
 /// Mean and standard error.
@@ -60,96 +65,123 @@ pub(super) fn estimate(value: &Estimate) -> String {
     format!("{:.3} ± {:.3}", value.mean, value.standard_error)
 }
 
-/// What `show` says of the list's entry at noise level `sigma`, if it was looked at.
-fn at<T>(look: &Look, list: &[T], sigma: f32, show: impl Fn(&T) -> String) -> String {
-    look.level(sigma).and_then(|level| list.get(level)).map_or_else(String::new, show)
+/// What `show` says of the list's entry at noise level `sigma`; empty if nothing was measured there.
+fn at<T>(evaluation: &EvalConfig, list: &[T], sigma: f32, show: impl Fn(&T) -> String) -> String {
+    let level = evaluation.level(sigma).ok();
+    level.and_then(|level| list.get(level)).map_or_else(String::new, show)
 }
 
-/// What all tables tell of a network.
-const POINT: [&str; 8] =
-    ["images", "steps", "epochs", "memorized", "GL score", "GL of D_G", "lin σ=1", "cos(θ, G)"];
+/// The denoisers beside a network, in the order of the table.
+pub(super) fn beside(points: &[&Point]) -> Vec<&'static Entry> {
+    let ids = points.first().into_iter().flat_map(|point| point.denoisers.keys());
+    ids.filter(|&&id| id != DenoiserId::TRAINED).filter_map(|id| id.entry()).collect()
+}
 
-fn point_cells(point: &Point, look: &Look) -> Vec<String> {
-    vec![
+/// The heading of what every table shows of a network.
+fn heading(beside: &[&Entry]) -> Vec<String> {
+    let mut heading: Vec<String> =
+        ["images", "steps", "epochs", "memorized", "GL score"].map(Into::into).into();
+    heading.extend(beside.iter().map(|entry| format!("GL of {}", entry.symbol)));
+    heading.push("lin σ=1".into());
+    heading.extend(beside.iter().map(|entry| format!("cos(θ, {})", entry.letter())));
+    heading
+}
+
+fn cells(point: &Point, beside: &[&Entry], evaluation: &EvalConfig) -> Result<Vec<String>> {
+    let trained = point.trained()?;
+    let linearity = trained.linearity.as_deref().unwrap_or_default();
+    let mut cells = vec![
         point.member.n.to_string(),
         match point.status {
             Status::Learning => point.step.to_string(),
             Status::Diverged { step } => format!("{step}, diverged"),
         },
         format!("{:.0}", point.epochs),
-        estimate(&point.closeness.memorized),
-        estimate(&point.closeness.gl),
-        estimate(&point.closeness_gaussian.gl),
-        at(look, &point.linearity, 1.0, |l| estimate(&l.cosine)),
-        estimate(&point.cosine_gaussian),
-    ]
+        estimate(&trained.closeness.memorized),
+        estimate(&trained.closeness.gl),
+    ];
+    for entry in beside {
+        cells.push(estimate(&point.of(entry.id)?.closeness.gl));
+    }
+    cells.push(at(evaluation, linearity, 1.0, |l| estimate(&l.cosine)));
+    for entry in beside {
+        let comparison = trained.against.get(&entry.id);
+        cells.push(comparison.map_or_else(String::new, |c| estimate(&c.cosine)));
+    }
+    Ok(cells)
 }
 
 impl Tabulate for Vec<Point> {
-    fn table(&self, look: &Look) -> Table {
-        let mut table = Table::new(&[&POINT[..], &["lin σ=0.4"]].concat());
+    fn table(&self, evaluation: &EvalConfig) -> Result<Table> {
+        let beside = beside(&self.iter().collect::<Vec<_>>());
+        let mut table = Table::of(heading(&beside).into_iter().chain(["lin σ=0.4".into()]));
         for point in self {
-            let linearity = at(look, &point.linearity, 0.4, |l| estimate(&l.cosine));
-            table.row(point_cells(point, look).into_iter().chain([linearity]));
+            let linearity = point.trained()?.linearity.as_deref().unwrap_or_default();
+            let linearity = at(evaluation, linearity, 0.4, |l| estimate(&l.cosine));
+            table.row(cells(point, &beside, evaluation)?.into_iter().chain([linearity]));
         }
-        table
+        Ok(table)
     }
 }
 
 impl Tabulate for Vec<Bias> {
-    fn table(&self, look: &Look) -> Table {
-        let more = ["cos(θ, L)", "images at σ=0.55", "θ - L", "θ - G", "θ - M", "axes of D_L"];
-        let mut table = Table::new(&[&POINT[..], &more].concat());
+    fn table(&self, evaluation: &EvalConfig) -> Result<Table> {
+        let beside = beside(&self.iter().map(|bias| &bias.point).collect::<Vec<_>>());
+        let heading = heading(&beside);
+        let columns = heading.len();
+        let differences = beside.iter().map(|entry| format!("θ - {}", entry.letter()));
+        let more = ["images at σ=0.55".to_owned()].into_iter().chain(differences);
+        let mut table =
+            Table::of(heading.into_iter().chain(more).chain(["axes of D_L".to_owned()]));
         for bias in self {
-            let differences = [
-                bias.difference_linear.as_ref(),
-                Some(&bias.point.difference_gaussian),
-                Some(&bias.point.difference_empirical),
-            ];
-            let middle = |d: Option<&Differences>, of: fn(&Differences) -> &Vec<Estimate>| {
-                d.map_or_else(String::new, |d| at(look, of(d), 0.55, estimate))
+            let against = &bias.point.trained()?.against;
+            let middle = |of: fn(&BySet) -> &Vec<Estimate>| {
+                let cell = |entry: &&Entry| {
+                    let comparison = against.get(&entry.id);
+                    let show = |c: &Comparison| at(evaluation, of(&c.difference), 0.55, estimate);
+                    comparison.map_or_else(String::new, show)
+                };
+                beside.iter().map(cell).collect::<Vec<_>>()
             };
             let alignment = bias.alignment.as_deref().unwrap_or_default();
-            let overlap = at(look, alignment, 1.0, |a| format!("{:.3}", a.overlap));
-            let cosine = bias.cosine_linear.as_ref().map_or_else(String::new, estimate);
-            let first = point_cells(&bias.point, look).into_iter().chain([cosine]);
-            let held_out = differences.map(|d| middle(d, |d| &d.held_out));
+            let overlap = at(evaluation, alignment, 1.0, |a| format!("{:.3}", a.overlap));
+            let first = cells(&bias.point, &beside, evaluation)?.into_iter();
+            let held_out = middle(|d| &d.held_out);
             table.row(first.chain(["held out".into()]).chain(held_out).chain([overlap]));
-            let blank = std::iter::repeat_n(String::new(), POINT.len() + 1);
-            let train = differences.map(|d| middle(d, |d| &d.train));
-            table.row(blank.chain(["training".into()]).chain(train));
+            let blank = std::iter::repeat_n(String::new(), columns);
+            table.row(blank.chain(["training".into()]).chain(middle(|d| &d.train)));
         }
-        table
+        Ok(table)
     }
 }
 
 impl Tabulate for emergence::Findings {
-    fn table(&self, look: &Look) -> Table {
-        let mut table = Table::new(&[&["width", "parameters"], &POINT[..]].concat());
-        let lists = [&self.over_width, &self.over_time];
-        let sittings = lists.map(|list| emergence::read(list).unwrap_or_default()).into_iter();
-        for Sitting { architecture, point } in sittings.flatten() {
-            let (Architecture::Mlp { width, .. } | Architecture::UNet { width, .. }) = architecture;
-            let first = [width.to_string(), point.parameters.to_string()];
-            table.row(first.into_iter().chain(point_cells(&point, look)));
+    fn table(&self, evaluation: &EvalConfig) -> Result<Table> {
+        let points: Vec<&Point> = self.over_width.iter().chain(&self.over_time).collect();
+        let beside = beside(&points);
+        let first = ["width", "parameters"].map(String::from);
+        let mut table = Table::of(first.into_iter().chain(heading(&beside)));
+        for point in points {
+            let first = [point.architecture.width(), point.parameters].map(|n| n.to_string());
+            table.row(first.into_iter().chain(cells(point, &beside, evaluation)?));
         }
-        table
+        Ok(table)
     }
 }
 
 impl Tabulate for Vec<Agreement> {
-    fn table(&self, _: &Look) -> Table {
+    fn table(&self, _: &EvalConfig) -> Result<Table> {
         let heading =
-            ["images", "cosine", "with other noise", "memorized", "memorized (other half)"];
+            ["images", "cosine", "with other noise", "memorized", "memorized (other set)"];
         let mut table = Table::new(&heading);
-        for agreement in self {
-            let [a, b] = &agreement.closeness;
-            let estimates =
-                [&agreement.cosine, &agreement.cosine_other_noise, &a.memorized, &b.memorized];
-            let diverged = agreement.status.iter().any(|status| status.is_diverged());
-            let n = format!("{}{}", agreement.n, if diverged { ", diverged" } else { "" });
-            table.row([n].into_iter().chain(estimates.map(estimate)));
+        for Agreement { n, cosine, cosine_other_noise, networks } in self {
+            let [a, b] = networks;
+            let memorized = |point: &Point| Ok(estimate(&point.trained()?.closeness.memorized));
+            let diverged = networks.iter().any(|point| point.status.is_diverged());
+            let n = format!("{n}{}", if diverged { ", diverged" } else { "" });
+            let cosines = [cosine, cosine_other_noise].map(estimate);
+            table.row([n].into_iter().chain(cosines).chain([memorized(a)?, memorized(b)?]));
         }
-        table
+        Ok(table)
     }
 }

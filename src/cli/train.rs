@@ -6,26 +6,26 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use hidden_gaussian::Result;
 use hidden_gaussian::compute::Engine;
-use hidden_gaussian::data::{Shape, Split};
-use hidden_gaussian::denoiser::TrainingSets;
+use hidden_gaussian::data::{Shape, Split, TrainingSets};
 use hidden_gaussian::experiment::Preset;
 use hidden_gaussian::model::Architecture;
-use hidden_gaussian::train::{Checkpoint, Config, Report, Session, Status};
+use hidden_gaussian::train::{Checkpoint, Config, Progress, Session, Status};
+use pollster::block_on;
 use serde_json::json;
 
-use super::conduct::{Bar, SLICE, stopped};
-use super::saved::SavedRun;
-use super::stop::{until_stopped, was_stopped};
+use super::run_to_end::{Bar, SLICE, stopped};
+use super::saved::SavedNetworks;
+use super::stop::was_stopped;
 use super::table::Table;
 use super::{Common, PresetName, file_error, json};
 
-/// What to train. What is not said is as in the preset.
+/// What to train. Defaults come from the preset.
 #[derive(Debug, Args)]
 pub(super) struct Train {
     /// Numbers of training images, one network for each
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1024")]
     n: Vec<usize>,
-    /// Where the rest comes from
+    /// Preset of the other settings
     #[arg(long, value_enum, default_value = "quick")]
     preset: PresetName,
     /// Kind of network
@@ -51,10 +51,10 @@ pub(super) struct Train {
     clip: Option<f32>,
     #[command(flatten)]
     common: Common,
-    /// Where to save the networks [default: run.safetensors, or the file that is gone on with]
+    /// Where to save the networks [default: run.safetensors, or the file that is resumed]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Go on with a run that was stopped, as it was begun
+    /// Resume a run that was stopped, with its own settings
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "n", "preset", "network", "width", "depth", "steps", "batch", "rate", "clip", "seed",
     ])]
@@ -73,7 +73,7 @@ enum NetworkName {
 }
 
 impl Train {
-    /// The preset with all that was said.
+    /// The preset with the given settings.
     fn config(&self, shape: Shape) -> Config {
         // All networks have the same seed: what differs between them is the training set.
         let seeds = vec![self.common.source.seed; self.n.len()];
@@ -105,7 +105,7 @@ impl Train {
         }
     }
 
-    /// The networks to begin with, and their images.
+    /// New networks and their images.
     async fn begin(&self, engine: &Engine) -> Result<(Session, Split)> {
         let (source, preset) = (&self.common.source, self.preset.into());
         let most = self.n.iter().copied().max().unwrap_or(0);
@@ -116,9 +116,9 @@ impl Train {
         Ok((session, split))
     }
 
-    /// The networks to go on with, and their images.
-    async fn go_on(&self, engine: &Engine, path: &Path) -> Result<(Session, Split)> {
-        let run = SavedRun::read(path, self.common.source.named())?;
+    /// Saved networks and their images.
+    async fn resume(&self, engine: &Engine, path: &Path) -> Result<(Session, Split)> {
+        let run = SavedNetworks::read(path, self.common.source.named())?;
         Ok((run.session(engine).await?, run.split))
     }
 }
@@ -127,16 +127,16 @@ pub(super) fn command(args: &Train) -> Result<bool> {
     let engine = args.common.engine.open()?;
     let default = || args.resume.clone().unwrap_or_else(|| "run.safetensors".into());
     let out = args.out.clone().unwrap_or_else(default);
-    until_stopped(async {
+    block_on(async {
         let (mut session, split) = match &args.resume {
-            Some(path) => args.go_on(&engine, path).await?,
+            Some(path) => args.resume(&engine, path).await?,
             None => args.begin(&engine).await?,
         };
         let bar = Bar::new("train", &engine);
-        let mut last = session.report().await?;
+        let mut last = session.progress().await?;
         while last.step < last.total {
-            let stepped = session.step_breathing(session.steps_within(SLICE.as_secs_f64())).await;
-            last = session.report().await?;
+            let stepped = session.step_cooperative(session.steps_within(SLICE.as_secs_f64())).await;
+            last = session.progress().await?;
             bar.show(last.step, last.total, last.seconds_left);
             if was_stopped(&stepped) {
                 break;
@@ -153,11 +153,11 @@ pub(super) fn command(args: &Train) -> Result<bool> {
         if args.json {
             let Checkpoint { config, ranges, recipe, .. } = &checkpoint;
             let parameters = session.parameter_count();
-            let told = json!({
+            let described = json!({
                 "out": out, "data": recipe, "config": config, "ranges": ranges,
-                "parameters": parameters, "report": last,
+                "parameters": parameters, "progress": last,
             });
-            println!("{}", json(&told)?);
+            println!("{}", json(&described)?);
         } else {
             print!("{}", table(&checkpoint, session.parameter_count(), &last));
             println!("Saved in {}", out.display());
@@ -166,7 +166,7 @@ pub(super) fn command(args: &Train) -> Result<bool> {
     })
 }
 
-fn table(run: &Checkpoint, parameters: usize, last: &Report) -> Table {
+fn table(run: &Checkpoint, parameters: usize, last: &Progress) -> Table {
     let mut table = Table::new(&["images", "steps", "parameters", "last loss", "gradient", ""]);
     for (range, member) in run.ranges.iter().zip(&last.members) {
         let status = match member.status {

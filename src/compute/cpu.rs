@@ -108,12 +108,12 @@ impl CpuProgram {
 
     /// The same, but other tasks of the page come in between stages.
     #[cfg(target_arch = "wasm32")]
-    pub(crate) async fn run_breathing(&mut self, routine: Routine, times: u32) -> Result<()> {
+    pub(crate) async fn run_cooperative(&mut self, routine: Routine, times: u32) -> Result<()> {
         let Self { program, control, shared, members } = self;
         for member in members {
             for stage in (0..times).flat_map(|_| program.stages(routine)) {
                 run_stage(stage, shared, member, 1);
-                super::breath::breathe().await?;
+                self.control.yield_now().await?;
                 control.check()?;
             }
         }

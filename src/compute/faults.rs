@@ -84,7 +84,7 @@ impl Faults {
         let mut awaited = pin!(awaited);
         let mut waited = Duration::ZERO;
         while waited < deadline {
-            let mut timer = pin!(crate::web::sleep(WATCH));
+            let mut timer = pin!(crate::platform::sleep(WATCH));
             let next = poll_fn(|context| match awaited.as_mut().poll(context) {
                 Poll::Ready(value) => Poll::Ready(Some(value)),
                 Poll::Pending => timer.as_mut().poll(context).map(|()| None),

@@ -1,6 +1,5 @@
 //! The compute core: a [`Program`] is recorded once and run by either [`Engine`].
 
-pub(crate) mod breath;
 mod control;
 mod cpu;
 mod faults;
@@ -27,13 +26,23 @@ pub use tune::{Choice, Rates};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::platform;
 
 /// How long a readback may take before the device counts as hung.
 pub const READ_DEADLINE: Duration = Duration::from_secs(60);
 
 /// Where programs run.
+///
+/// Clones share the device. An engine [with a control](Self::with_control) passes it on to every
+/// program that it loads.
 #[derive(Debug, Clone)]
-pub enum Engine {
+pub struct Engine {
+    device: Device,
+    control: Option<Control>,
+}
+
+#[derive(Debug, Clone)]
+enum Device {
     /// This processor: SIMD natively and in WebAssembly.
     Cpu,
     /// A GPU through wgpu: WebGPU in a browser, Vulkan, Metal or DX12 natively.
@@ -41,32 +50,64 @@ pub enum Engine {
 }
 
 impl Engine {
+    /// The CPU engine.
+    #[must_use]
+    pub const fn cpu() -> Self {
+        Self { device: Device::Cpu, control: None }
+    }
+
     /// The GPU engine, or why there is none.
     pub async fn gpu() -> Result<Self> {
-        Ok(Self::Gpu(Gpu::open_tuned().await?))
+        Ok(Self::on(Gpu::open_tuned().await?))
+    }
+
+    /// An engine on this GPU.
+    #[must_use]
+    pub const fn on(gpu: Gpu) -> Self {
+        Self { device: Device::Gpu(gpu), control: None }
+    }
+
+    /// The same engine, whose work `control` pauses and cancels.
+    #[must_use]
+    pub fn with_control(&self, control: &Control) -> Self {
+        Self { device: self.device.clone(), control: Some(control.clone()) }
+    }
+
+    /// The GPU, if it is one.
+    #[must_use]
+    pub const fn as_gpu(&self) -> Option<&Gpu> {
+        match &self.device {
+            Device::Cpu => None,
+            Device::Gpu(gpu) => Some(gpu),
+        }
+    }
+
+    /// The name of the GPU, if it is one.
+    #[must_use]
+    pub fn adapter(&self) -> Option<String> {
+        self.as_gpu().map(Gpu::adapter)
     }
 
     /// `"cpu"` or `"gpu"`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Gpu(_) => "gpu",
+        match self.device {
+            Device::Cpu => "cpu",
+            Device::Gpu(_) => "gpu",
         }
     }
 
-    /// What the engine can take.
+    /// The limits of the engine.
     #[must_use]
     pub fn profile(&self) -> Profile {
-        match self {
-            // The bounds are wasm's address space; natively they keep a typing error from swapping.
-            Self::Cpu => Profile {
+        match &self.device {
+            Device::Cpu => Profile {
                 max_buffer_bytes: 1 << 30,
-                max_total_bytes: if cfg!(target_arch = "wasm32") { 2 << 30 } else { 8 << 30 },
+                max_total_bytes: platform::MAX_MEMORY,
                 parts: 1,
                 ..Profile::default()
             },
-            Self::Gpu(gpu) => gpu.profile(),
+            Device::Gpu(gpu) => gpu.profile(),
         }
     }
 
@@ -75,19 +116,32 @@ impl Engine {
         Program::new(members, self.profile())
     }
 
-    /// Makes everything that running will need: buffers, pipelines, bind groups.
+    /// Allocates everything that running needs: buffers, pipelines, bind groups.
     pub async fn load(&self, mut program: Program) -> Result<Loaded> {
-        let control = Control::current().unwrap_or_default();
+        let control = self.control.clone().unwrap_or_default();
         control.check()?;
         let contents = program.take_contents();
-        let mut loaded = match self {
-            Self::Cpu => Loaded::Cpu(CpuProgram::new(program, control)),
-            Self::Gpu(gpu) => Loaded::Gpu(Box::pin(GpuProgram::new(gpu, program, control)).await?),
+        let mut loaded = match &self.device {
+            Device::Cpu => Loaded::Cpu(CpuProgram::new(program, control)),
+            Device::Gpu(gpu) => {
+                Loaded::Gpu(Box::pin(GpuProgram::new(gpu, program, control)).await?)
+            }
         };
         for (buffer, data) in contents {
             loaded.upload(buffer, &data)?;
         }
         Ok(loaded)
+    }
+
+    /// Lets other tasks run, for work outside programs; fails if the engine's work was cancelled.
+    pub async fn yield_now(&self) -> Result<()> {
+        match &self.control {
+            Some(control) => control.yield_now().await,
+            None => {
+                platform::yield_now().await;
+                Ok(())
+            }
+        }
     }
 }
 
@@ -110,7 +164,7 @@ impl Loaded {
         }
     }
 
-    /// What stops this program: that of the work which loaded it, or its own.
+    /// What pauses and cancels this program: the control of its engine, or one of its own.
     #[must_use]
     pub const fn control(&self) -> &Control {
         match self {
@@ -173,7 +227,7 @@ impl Loaded {
         self.run_to_end(routine, times)
     }
 
-    /// The same, also if it was cancelled.
+    /// Runs a routine even if it was cancelled.
     pub(crate) fn run_to_end(&mut self, routine: Routine, times: u32) -> Result<()> {
         match self {
             Self::Cpu(cpu) => {
@@ -184,13 +238,13 @@ impl Loaded {
         }
     }
 
-    /// The same for work that may take long: between stages it can be cancelled, and on the CPU a
-    /// page's other tasks come in. If it is, members may have come to different stages.
-    pub async fn run_breathing(&mut self, routine: Routine, times: u32) -> Result<()> {
+    /// Runs a routine that may take long: it can be cancelled between stages, and on the CPU a page's
+    /// other tasks run in between. After a cancel, members may have reached different stages.
+    pub async fn run_cooperative(&mut self, routine: Routine, times: u32) -> Result<()> {
         self.control().check()?;
         match self {
             #[cfg(target_arch = "wasm32")]
-            Self::Cpu(cpu) => cpu.run_breathing(routine, times).await,
+            Self::Cpu(cpu) => cpu.run_cooperative(routine, times).await,
             #[cfg(not(target_arch = "wasm32"))]
             Self::Cpu(cpu) => cpu.run_interruptible(routine, times),
             // A page ends the worker instead, and waits there cost more.
@@ -214,7 +268,7 @@ impl Loaded {
         self.read_within(buffer, READ_DEADLINE).await
     }
 
-    /// The same with another deadline than [`READ_DEADLINE`].
+    /// Reads a whole buffer with another deadline than [`READ_DEADLINE`].
     pub async fn read_within<T: bytemuck::Pod>(
         &mut self,
         buffer: Buffer,

@@ -1,8 +1,8 @@
 //! Which tile and which engine are fastest here: measured, not guessed.
 
+use crate::platform::Instant;
 use serde::Serialize;
 use std::time::Duration;
-use web_time::Instant;
 
 use super::{Engine, Gpu, Loaded, Routine};
 use crate::error::{ErrorKind, Result};
@@ -54,10 +54,10 @@ impl Choice {
 impl Engine {
     /// The engine that multiplies matrices faster here.
     pub async fn auto() -> (Self, Choice) {
-        let cpu = rate(&Self::Cpu).await.ok();
+        let cpu = rate(&Self::cpu()).await.ok();
         let measured = async {
             let gpu = Gpu::open_tuned().await?;
-            let engine = Self::Gpu(gpu.clone());
+            let engine = Self::on(gpu.clone());
             let rate = rate(&engine).await?;
             Ok::<_, crate::Error>((gpu, rate))
         };
@@ -65,14 +65,14 @@ impl Engine {
             Ok(measured) => measured,
             Err(error) => {
                 let rates = Rates { cpu, gpu: None };
-                return (Self::Cpu, Choice { reason: error.message.clone(), rates });
+                return (Self::cpu(), Choice { reason: error.message.clone(), rates });
             }
         };
         let rates = Rates { cpu, gpu: Some(rate) };
         let ratio = rate / cpu.unwrap_or(f64::MIN_POSITIVE);
         if ratio >= 1.0 {
             let reason = format!("The GPU is {} as fast as the CPU engine here", times(ratio));
-            return (Self::Gpu(gpu), Choice { reason, rates });
+            return (Self::on(gpu), Choice { reason, rates });
         }
         let faster = times(1.0 / ratio);
         let reason = if gpu.is_software() {
@@ -80,7 +80,7 @@ impl Engine {
         } else {
             format!("The CPU engine is {faster} as fast as the GPU here")
         };
-        (Self::Cpu, Choice { reason, rates })
+        (Self::cpu(), Choice { reason, rates })
     }
 }
 
@@ -108,7 +108,7 @@ impl Gpu {
             if start.elapsed() > TUNING {
                 break;
             }
-            match rate(&Engine::Gpu(gpu.clone().with_tile(tile))).await {
+            match rate(&Engine::on(gpu.clone().with_tile(tile))).await {
                 Ok(rate) if rate > best.0 => best = (rate, tile),
                 Err(error) if error.kind == ErrorKind::DeviceLost => return Err(error),
                 // Slower, or more than this driver can compile.

@@ -15,16 +15,22 @@ mod import;
 mod npy;
 pub mod packed;
 mod resize;
+mod sets;
 mod shipped;
+mod training_sets;
 
 pub use archive::{Entry, zip_entries};
 pub use builder::{Builder, Fit, MAX_SIDE, MAX_VALUES, Options, check_total};
 pub use images::Picture;
 pub use import::{Format, MAX_BYTES, detect, import};
+pub use sets::{SETS, SetEntry, SetOrigin};
+pub use training_sets::TrainingSets;
+pub(crate) use training_sets::mean_image;
+
+pub use crate::shape::Shape;
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    json::from_json,
     rng::{Philox, Stream},
 };
 use serde::{Deserialize, Serialize};
@@ -33,27 +39,6 @@ use std::sync::Arc;
 
 /// Standard deviation of standardized images, over all pixels: the σ_data of EDM.
 pub const SIGMA_DATA: f32 = 0.5;
-
-/// Shape of one image. Rows follow each other from the top; the channels of a pixel lie together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shape {
-    /// Pixels from top to bottom.
-    pub height: usize,
-    /// Pixels from left to right.
-    pub width: usize,
-    /// 1 (grey) or 3 (red, green, blue).
-    pub channels: usize,
-}
-
-from_json!(Shape { height, width, channels });
-
-impl Shape {
-    /// Values of one image; the largest number there is if they cannot be counted.
-    #[must_use]
-    pub const fn dim(self) -> usize {
-        self.height.saturating_mul(self.width).saturating_mul(self.channels)
-    }
-}
 
 /// What the reader is told about a set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,8 +57,8 @@ pub struct About {
 }
 
 /// How to make the same images again, in the same order, with the same ones held out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Recipe {
     /// The set's short name (see [`About::set`]).
     pub set: String,
@@ -86,8 +71,6 @@ pub struct Recipe {
     /// Images among them that are kept from training.
     pub held_out: usize,
 }
-
-from_json!(Recipe { set, size, seed, count, held_out });
 
 /// A set of equally shaped images with values in [-1, 1].
 #[derive(Debug, Clone, PartialEq)]

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Denoiser, Placed, TrainingSets};
+use super::{Denoiser, Placed};
 use crate::compute::{Buffer, Program, View};
+use crate::data::TrainingSets;
 use crate::error::Result;
 use crate::kernels::matmul::{Keep, Layout, Matmul};
-use crate::kernels::softmax_tile::{self, STATE, Tile};
+use crate::kernels::softmax_tile::{self, ImageTile, STATE};
 use crate::kernels::{Sigma, divide_rows, nearest_tile, row_compare};
 
 /// Training images in a tile: large enough to keep a matrix multiply busy, small enough to stay in
@@ -41,7 +42,7 @@ impl Empirical {
     }
 
     /// [`Denoiser::place`], with access to the softmax state and to neighbours.
-    pub fn place_in(&self, program: &mut Program, rows: usize) -> Result<EmpiricalIn> {
+    pub fn place_in(&self, program: &mut Program, rows: usize) -> Result<PlacedEmpirical> {
         self.sets.check_members(program)?;
         let dim = self.sets.dim();
         let end = self.sets.end();
@@ -50,13 +51,17 @@ impl Empirical {
         let norms = program.constant("‖y‖²", &self.norms)?;
         let products = program.buffer("products", rows * TILE.min(end))?;
         let state = program.buffer("softmax state", STATE * rows)?;
-        Ok(EmpiricalIn { images, ranges, norms, products, state, rows, dim, end })
+        Ok(PlacedEmpirical { images, ranges, norms, products, state, rows, dim, end })
     }
 }
 
 impl Denoiser for Empirical {
     fn dim(&self) -> usize {
         self.sets.dim()
+    }
+
+    fn members(&self) -> usize {
+        self.sets.ranges().len()
     }
 
     fn place(&self, program: &mut Program, rows: usize) -> Result<Box<dyn Placed>> {
@@ -66,7 +71,7 @@ impl Denoiser for Empirical {
 
 /// An [`Empirical`] denoiser that stands in a program.
 #[derive(Debug, Clone, Copy)]
-pub struct EmpiricalIn {
+pub struct PlacedEmpirical {
     images: Buffer,
     ranges: Buffer,
     norms: Buffer,
@@ -77,7 +82,7 @@ pub struct EmpiricalIn {
     end: usize,
 }
 
-impl EmpiricalIn {
+impl PlacedEmpirical {
     /// How many images it was placed for.
     #[must_use]
     pub const fn rows(&self) -> usize {
@@ -102,13 +107,17 @@ impl EmpiricalIn {
         self.ranges
     }
 
-    fn tiles(self) -> impl Iterator<Item = Tile> {
+    fn tiles(self) -> impl Iterator<Item = ImageTile> {
         let Self { rows, end, .. } = self;
-        (0..end).step_by(TILE).map(move |first| Tile { rows, cols: TILE.min(end - first), first })
+        (0..end).step_by(TILE).map(move |first| ImageTile {
+            rows,
+            cols: TILE.min(end - first),
+            first,
+        })
     }
 
     /// Records the products of every row of `x` with the images of a tile.
-    fn products(&self, program: &mut Program, tile: Tile, x: View) -> Result<()> {
+    fn products(&self, program: &mut Program, tile: ImageTile, x: View) -> Result<()> {
         let images = self.images.at(tile.first * self.dim);
         Matmul::new(Layout::Nt, x, images, self.products, [tile.rows, tile.cols, self.dim])
             .record(program)
@@ -134,7 +143,7 @@ impl EmpiricalIn {
     }
 }
 
-impl Placed for EmpiricalIn {
+impl Placed for PlacedEmpirical {
     fn record(&self, program: &mut Program, x: View, sigma: Sigma, out: View) -> Result<()> {
         let shape = [self.rows, self.dim];
         for tile in self.tiles() {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
-use super::{Denoiser, Placed, TrainingSets, descending};
+use super::{Denoiser, Placed, descending};
 use crate::compute::{Buffer, Program, View};
+use crate::data::TrainingSets;
 use crate::error::{Error, Result};
 use crate::kernels::matmul::{Layout, Matmul};
 use crate::kernels::{Sigma, shrink};
@@ -139,6 +140,10 @@ impl Denoiser for Gaussian {
         self.dim
     }
 
+    fn members(&self) -> usize {
+        self.fits.len()
+    }
+
     fn place(&self, program: &mut Program, rows: usize) -> Result<Box<dyn Placed>> {
         if program.members() != self.fits.len() {
             return Err(Error::bad_input(
@@ -161,7 +166,7 @@ impl Denoiser for Gaussian {
             shift.extend((0..rank).map(|i| -padded(&offset, i)));
             mean.extend(fit.mean.iter().map(|&v| v as f32));
         }
-        Ok(Box::new(GaussianIn {
+        Ok(Box::new(PlacedGaussian {
             basis: program.buffer_with("Uᵀ", basis)?,
             lambda: program.buffer_with("λ", lambda)?,
             shift: program.buffer_with("-Uᵀμ", shift)?,
@@ -176,7 +181,7 @@ impl Denoiser for Gaussian {
 
 /// A [`Gaussian`] denoiser that stands in a program.
 #[derive(Debug, Clone, Copy)]
-pub struct GaussianIn {
+pub struct PlacedGaussian {
     basis: Buffer,
     lambda: Buffer,
     shift: Buffer,
@@ -187,7 +192,7 @@ pub struct GaussianIn {
     dim: usize,
 }
 
-impl Placed for GaussianIn {
+impl Placed for PlacedGaussian {
     fn record(&self, program: &mut Program, x: View, sigma: Sigma, out: View) -> Result<()> {
         let Self { rows, rank, dim, .. } = *self;
         Matmul::new(Layout::Nt, x, self.basis, self.z, [rows, rank, dim])

@@ -19,14 +19,14 @@
 use std::sync::Arc;
 
 use nalgebra::{DMatrix, DVector};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Denoiser, GaussianFit, Placed, TrainingSets};
+use super::{Denoiser, GaussianFit, Placed};
 use crate::compute::{Buffer, Loaded, Program, Routine, View};
+use crate::data::TrainingSets;
 use crate::error::{Error, Result};
-use crate::json::from_json;
 use crate::kernels::matmul::{Keep, Layout, Matmul};
-use crate::kernels::{Sigma, noise};
+use crate::kernels::{Level, Sigma, noise};
 use crate::rng::Stream;
 
 /// Ridge added to the (whitened, hence unit) second moments, so that few samples still give an answer.
@@ -45,8 +45,8 @@ const FLAT: f64 = 1e-9;
 const MOST_STEPS: u32 = 1000;
 
 /// How D_L is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Distill {
     /// Batches of [`DISTILLATION_ROWS`] noisy images at each noise level.
     pub batches: u32,
@@ -56,8 +56,6 @@ pub struct Distill {
     pub method: Solver,
 }
 
-from_json!(Distill { batches, images, method });
-
 impl Default for Distill {
     /// The normal equations of 8192 held-out images with noise.
     fn default() -> Self {
@@ -66,7 +64,7 @@ impl Default for Distill {
 }
 
 /// The images on which a denoiser is approximated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DistilledOn {
     /// Images that no network has seen, the same for all: the paper's choice.
@@ -75,10 +73,8 @@ pub enum DistilledOn {
     Training,
 }
 
-from_json!(DistilledOn { HeldOut = "heldOut", Training = "training" });
-
 /// How a least-squares problem is solved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Solver {
     /// At once, by the normal equations.
@@ -86,8 +82,6 @@ pub enum Solver {
     /// Step by step, by gradient descent from zero.
     Descent,
 }
-
-from_json!(Solver { Normal = "normal", Descent = "descent" });
 
 impl Solver {
     /// The minimum of `tr(Xᵀ A X) / 2 - tr(Bᵀ X)`, where A is symmetric and positive.
@@ -105,8 +99,8 @@ impl Solver {
     }
 }
 
-/// Gradient descent from zero; `None` if it does not arrive. Towards what is no number it leads
-/// nowhere, as the exact solution does: a network that diverged spoils nobody else's report.
+/// Gradient descent from zero; `None` if it does not converge. If the targets contain NaN the result
+/// is NaN, as with the direct solver, so one diverged network does not fail the whole report.
 fn descend(a: &DMatrix<f64>, b: &DMatrix<f64>) -> Option<DMatrix<f64>> {
     // No eigenvalue exceeds the largest sum of a row, so this step size is safe.
     let bound = a.row_iter().map(|row| row.lp_norm(1)).fold(f64::MIN_POSITIVE, f64::max);
@@ -178,6 +172,10 @@ impl Denoiser for Linear {
         self.dim
     }
 
+    fn members(&self) -> usize {
+        self.fits.len()
+    }
+
     fn place(&self, program: &mut Program, rows: usize) -> Result<Box<dyn Placed>> {
         if program.members() != self.fits.len() {
             return Err(Error::bad_input(
@@ -190,7 +188,7 @@ impl Denoiser for Linear {
         let weights = self.fits.iter().flat_map(|fit| fit.weights.iter().flat_map(flat)).collect();
         let biases =
             self.fits.iter().flat_map(|fit| fit.biases.iter().flatten().map(|&v| v as f32));
-        Ok(Box::new(LinearIn {
+        Ok(Box::new(PlacedLinear {
             weights: program.buffer_with("Wᵀ", weights)?,
             biases: program.buffer_with("b", biases.collect())?,
             sigmas: self.fits[0].sigmas.clone(),
@@ -202,7 +200,7 @@ impl Denoiser for Linear {
 
 /// A [`Linear`] denoiser that stands in a program.
 #[derive(Debug)]
-struct LinearIn {
+struct PlacedLinear {
     weights: Buffer,
     biases: Buffer,
     sigmas: Vec<f32>,
@@ -210,15 +208,16 @@ struct LinearIn {
     dim: usize,
 }
 
-impl Placed for LinearIn {
+impl Placed for PlacedLinear {
     fn record(&self, program: &mut Program, x: View, sigma: Sigma, out: View) -> Result<()> {
-        let level = sigma.level.and_then(|s| self.sigmas.iter().position(|&known| known == s));
-        let level = level.ok_or_else(|| {
+        let known = |level: &Level| self.sigmas.get(level.index) == Some(&level.sigma);
+        let level = sigma.level.filter(known).ok_or_else(|| {
             Error::bad_input(
                 "A linear denoiser knows only the noise levels that it was distilled at",
-                "Sample with the same schedule",
+                "Sample with the schedule whose levels it was distilled at first",
             )
         })?;
+        let level = level.index;
         let Self { rows, dim, .. } = *self;
         let (w, b) = (self.weights.at(level * dim * dim), self.biases.at(level * dim));
         Matmul::new(Layout::Nn, x, w, out, [rows, dim, dim]).bias(b).record(program)
@@ -401,7 +400,7 @@ impl Distillation {
         for batch in 0..self.how.batches {
             loaded.upload(self.clean, &self.batch(batch))?;
             loaded.upload(self.clock, &noise::clock(self.seed, FIRST_BATCH.wrapping_add(batch)))?;
-            loaded.run_breathing(self.routine, 1).await?;
+            loaded.run_cooperative(self.routine, 1).await?;
         }
         let moments: Vec<f32> = loaded.read(self.moments).await?;
         let products: Vec<f32> = loaded.read(self.products).await?;

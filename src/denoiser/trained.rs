@@ -5,24 +5,40 @@ use std::sync::Arc;
 use super::{Denoiser, Placed};
 use crate::compute::{Buffer, Program, View};
 use crate::error::Result;
-use crate::kernels::{Sigma, precondition_input, precondition_output};
-use crate::model::precondition::Edm;
+use crate::kernels::{Edm, Sigma, precondition_input, precondition_output};
 use crate::model::{Network, PlacedNetwork};
 
-/// A network with weights that lie in a program, perhaps one that still trains them: whatever is
-/// recorded there sees the weights of the moment it runs.
+/// Networks of one architecture, each with its own weights.
 #[derive(Debug, Clone)]
 pub struct Trained {
     network: Arc<dyn Network>,
     edm: Edm,
-    weights: Buffer,
+    weights: Weights,
+    members: usize,
+}
+
+/// Where the weights of all members are.
+#[derive(Debug, Clone)]
+enum Weights {
+    /// In a program, perhaps one that still trains them.
+    Live(Buffer),
+    /// In memory, one member after the other.
+    Saved(Arc<[f32]>),
 }
 
 impl Trained {
-    /// `network` with the flat weights in `weights`.
+    /// Networks whose flat weights lie in a buffer of a program. They can be placed only in that
+    /// program, where whatever is recorded sees the weights of the moment it runs.
     #[must_use]
-    pub fn new(network: Arc<dyn Network>, edm: Edm, weights: Buffer) -> Self {
-        Self { network, edm, weights }
+    pub fn live(network: Arc<dyn Network>, edm: Edm, weights: Buffer, members: usize) -> Self {
+        Self { network, edm, weights: Weights::Live(weights), members }
+    }
+
+    /// Networks with these flat weights, one member after the other.
+    #[must_use]
+    pub fn saved(network: Arc<dyn Network>, edm: Edm, weights: Arc<[f32]>) -> Self {
+        let members = weights.len() / network.parameters().buffer_len().max(1);
+        Self { network, edm, weights: Weights::Saved(weights), members }
     }
 }
 
@@ -31,10 +47,22 @@ impl Denoiser for Trained {
         self.network.dim()
     }
 
+    fn members(&self) -> usize {
+        self.members
+    }
+
     fn place(&self, program: &mut Program, rows: usize) -> Result<Box<dyn Placed>> {
         let dim = self.network.dim();
-        Ok(Box::new(TrainedIn {
-            network: self.network.place(program, rows, self.weights.into())?,
+        let weights = match &self.weights {
+            Weights::Live(buffer) => *buffer,
+            Weights::Saved(values) => {
+                let buffer = program.buffer("weights", self.network.parameters().buffer_len())?;
+                program.begin_with(buffer, Arc::clone(values))?;
+                buffer
+            }
+        };
+        Ok(Box::new(PlacedTrained {
+            network: self.network.place(program, rows, weights.into())?,
             edm: self.edm,
             scaled: program.buffer("scaled image", rows * dim)?,
             shape: [rows, dim],
@@ -42,15 +70,15 @@ impl Denoiser for Trained {
     }
 }
 
-/// A [`Trained`] denoiser that stands in a program.
-struct TrainedIn {
+/// A [`Trained`] denoiser placed in a program.
+struct PlacedTrained {
     network: Box<dyn PlacedNetwork>,
     edm: Edm,
     scaled: Buffer,
     shape: [usize; 2],
 }
 
-impl Placed for TrainedIn {
+impl Placed for PlacedTrained {
     fn record(&self, program: &mut Program, x: View, sigma: Sigma, out: View) -> Result<()> {
         let scaled = self.scaled.into();
         precondition_input::record(program, self.edm, sigma, x, scaled, self.shape)?;

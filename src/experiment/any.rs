@@ -1,54 +1,65 @@
-//! Experiments by name, with their configurations and reports as JSON: what a page or a file has.
+//! Experiments by name, with configurations as JSON values: what a page or a file has.
 
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::time::Duration;
 
-use serde_json::value::RawValue;
-use web_time::Instant;
+use serde_json::Value;
 
 use super::emergence::Emergence;
 use super::gaussian_bias::GaussianBias;
-use super::portrait::Look;
-use super::run::{Run, Stage, to_json};
+use super::run::Run;
 use super::strong_generalization::StrongGeneralization;
 use super::transition::Transition;
 use super::{Detail, Experiment, Preset, Progress};
 use crate::compute::Engine;
-use crate::data::{Shape, Split};
+use crate::data::Split;
 use crate::error::{Error, Result};
-use crate::json;
+use crate::serial;
+use crate::shape::Shape;
 
-/// What comes of something that takes time.
+/// The result of something that takes time.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
 
-/// An experiment of which only the name is known.
-pub trait AnyExperiment {
+/// An experiment whose type is not known.
+pub trait AnyExperiment: Sync {
+    /// See [`Experiment::NAME`].
+    fn name(&self) -> &'static str;
+
+    /// See [`Experiment::TITLE`].
+    fn title(&self) -> &'static str;
+
+    /// See [`Experiment::FIGURE`].
+    fn figure(&self) -> Option<u32>;
+
     /// The configuration of a preset (see [`Experiment::preset`]).
-    fn preset(&self, preset: Preset, shape: Shape, seed: u64) -> Result<String>;
+    fn preset(&self, preset: Preset, shape: Shape, seed: u64) -> Result<Value>;
 
     /// Training images that it needs.
-    fn images(&self, config: &str) -> Result<usize>;
+    fn images(&self, config: Value) -> Result<usize>;
 
-    /// At most `parts` configurations of about equal work (see [`Experiment::shares`]).
-    fn shares(&self, config: &str, parts: usize) -> Result<Vec<String>>;
+    /// At most `parts` configurations of about equal work (see [`Experiment::shards`]).
+    fn shards(&self, config: Value, parts: usize) -> Result<Vec<Value>>;
 
-    /// Makes everything ready to train on `split`.
+    /// Floating-point operations, about (see [`Experiment::flop`]).
+    fn flop(&self, config: Value, dim: usize) -> Result<f64>;
+
+    /// Prepares training on `split`.
     fn start<'a>(
         &'a self,
         engine: &'a Engine,
         split: &'a Split,
-        config: &'a str,
+        config: Value,
     ) -> Later<'a, Box<dyn AnyRun>>;
 }
 
-/// A [`Run`] of any experiment.
+/// A [`Run`] of an experiment whose type is not known.
 pub trait AnyRun {
     /// See [`Run::advance`].
     fn advance(&mut self, slice: Duration) -> Later<'_, Progress>;
 
     /// See [`Run::report`].
-    fn report(&mut self, detail: Detail) -> Later<'_, String>;
+    fn report(&mut self, detail: Detail) -> Later<'_, Box<dyn erased_serde::Serialize>>;
 
     /// See [`Run::weights`].
     fn weights(&mut self) -> Later<'_, Vec<Vec<u8>>>;
@@ -60,78 +71,79 @@ pub trait AnyRun {
     fn restore(&mut self, bytes: &[u8]) -> Result<()>;
 }
 
-/// What the experiments are called.
-pub const NAMES: [&str; 4] =
-    [Transition::NAME, GaussianBias::NAME, Emergence::NAME, StrongGeneralization::NAME];
+/// Every experiment.
+pub static ALL: [&dyn AnyExperiment; 4] = [
+    &Of::<Transition>(PhantomData),
+    &Of::<GaussianBias>(PhantomData),
+    &Of::<Emergence>(PhantomData),
+    &Of::<StrongGeneralization>(PhantomData),
+];
 
 /// The experiment called `name`.
 pub fn by_name(name: &str) -> Result<&'static dyn AnyExperiment> {
-    Ok(match name {
-        Transition::NAME => &Of::<Transition>(PhantomData),
-        GaussianBias::NAME => &Of::<GaussianBias>(PhantomData),
-        Emergence::NAME => &Of::<Emergence>(PhantomData),
-        StrongGeneralization::NAME => &Of::<StrongGeneralization>(PhantomData),
-        _ => {
-            return Err(Error::bad_input(
-                format!("No experiment is called “{name}”"),
-                format!("Choose one of {}", NAMES.join(", ")),
-            ));
-        }
+    let found = ALL.into_iter().find(|experiment| experiment.name() == name);
+    found.ok_or_else(|| {
+        let names = ALL.map(AnyExperiment::name).join(", ");
+        Error::bad_input(
+            format!("No experiment is called “{name}”"),
+            format!("Choose one of {names}"),
+        )
     })
 }
 
-struct Of<E>(PhantomData<E>);
+struct Of<E>(PhantomData<fn() -> E>);
 
 impl<E: Experiment> Of<E> {
-    fn parse(config: &str) -> Result<E::Config> {
-        json::parse(config).map_err(|error| unreadable(E::NAME, &error))
+    fn read(config: Value) -> Result<E::Config> {
+        serial::read(config).map_err(|error| {
+            Error::bad_input(
+                format!("The configuration of “{}” is not valid: {}", E::NAME, error.message),
+                "Start from the configuration of a preset and change what you want",
+            )
+        })
     }
-}
-
-fn unreadable(name: &str, error: &dyn std::error::Error) -> Error {
-    Error::bad_input(
-        format!("The configuration of “{name}” can't be read: {error}"),
-        "Begin with that of a preset and change what you want",
-    )
 }
 
 impl<E: Experiment + 'static> AnyExperiment for Of<E> {
-    fn preset(&self, preset: Preset, shape: Shape, seed: u64) -> Result<String> {
-        to_json(&E::preset(preset, shape, seed))
+    fn name(&self) -> &'static str {
+        E::NAME
     }
 
-    fn images(&self, config: &str) -> Result<usize> {
-        Ok(E::images(&Self::parse(config)?))
+    fn title(&self) -> &'static str {
+        E::TITLE
     }
 
-    fn shares(&self, config: &str, parts: usize) -> Result<Vec<String>> {
-        E::shares(&Self::parse(config)?, parts).iter().map(to_json).collect()
+    fn figure(&self) -> Option<u32> {
+        E::FIGURE
+    }
+
+    fn preset(&self, preset: Preset, shape: Shape, seed: u64) -> Result<Value> {
+        serial::to_value(&E::preset(preset, shape, seed))
+    }
+
+    fn images(&self, config: Value) -> Result<usize> {
+        Ok(E::images(&Self::read(config)?))
+    }
+
+    fn shards(&self, config: Value, parts: usize) -> Result<Vec<Value>> {
+        E::shards(&Self::read(config)?, parts).iter().map(serial::to_value).collect()
+    }
+
+    fn flop(&self, config: Value, dim: usize) -> Result<f64> {
+        E::flop(&Self::read(config)?, dim)
     }
 
     fn start<'a>(
         &'a self,
         engine: &'a Engine,
         split: &'a Split,
-        config: &'a str,
+        config: Value,
     ) -> Later<'a, Box<dyn AnyRun>> {
         Box::pin(async move {
-            let run = Run::<E>::start(engine, split, Self::parse(config)?).await?;
+            let run = Run::<E>::start(engine, split, Self::read(config)?).await?;
             Ok(Box::new(run) as Box<dyn AnyRun>)
         })
     }
-}
-
-/// A report of JSON that is ready.
-fn assemble(
-    stage: &Stage,
-    name: &'static str,
-    detail: Detail,
-    look: &Look,
-    parts: [String; 2],
-) -> Result<String> {
-    let [config, findings] = parts.map(RawValue::from_string);
-    let raw = |part: serde_json::Result<_>| part.map_err(|error| unreadable(name, &error));
-    to_json(&stage.report(name, detail, look, raw(config)?, raw(findings)?))
 }
 
 impl<E: Experiment> AnyRun for Run<E> {
@@ -139,14 +151,10 @@ impl<E: Experiment> AnyRun for Run<E> {
         Box::pin(self.advance(slice))
     }
 
-    fn report(&mut self, detail: Detail) -> Later<'_, String> {
+    fn report(&mut self, detail: Detail) -> Later<'_, Box<dyn erased_serde::Serialize>> {
         Box::pin(async move {
-            let start = Instant::now();
-            let findings = to_json(&self.experiment.findings(detail).await?)?;
-            self.stage.spend(start);
-            let config = self.experiment.config();
-            let (look, config) = (E::look(config), to_json(config)?);
-            assemble(&self.stage, E::NAME, detail, look, [config, findings])
+            let report = self.report(detail).await?;
+            Ok(Box::new(report) as Box<dyn erased_serde::Serialize>)
         })
     }
 

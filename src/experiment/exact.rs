@@ -1,27 +1,29 @@
-//! Section I: the two denoisers that need no training, D_M (eq. 4) and D_G (eq. 7), side by side.
+//! Section I: the denoisers that need no training, side by side, and the posterior weights of D_M
+//! (eq. 4).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::compute::{Buffer, Engine, Loaded, Routine};
-use crate::data::Split;
-use crate::denoiser::{Denoiser, Empirical, Gaussian, Placed, TrainingSets, descending};
+use crate::data::{Split, TrainingSets};
+use crate::denoiser::{Denoiser, DenoiserId, Empirical, descending, table};
 use crate::error::{Error, Result};
 use crate::kernels::matmul::{Layout, Matmul};
-use crate::kernels::softmax_tile::{self, STATE, Tile};
+use crate::kernels::softmax_tile::{self, ImageTile, STATE};
 use crate::kernels::{Sigma, noise};
 use crate::metrics::{Closeness, Nearest, NearestImages, nearest_images};
 use crate::rng::Stream;
 use crate::sampler::{Sampler, Trajectory, check_sigma};
 
-/// Largest number of weights that [`Denoised`] tells one by one.
+/// Most weights that a [`Posterior`] lists.
 const TOP: usize = 64;
 
-/// D_M and D_G of the first `n` training images of a split.
+/// Every fitted denoiser of the first `n` training images of a split.
 #[derive(Debug)]
 pub struct Exact {
     engine: Engine,
-    empirical: Empirical,
-    gaussian: Gaussian,
+    denoisers: BTreeMap<DenoiserId, Box<dyn Denoiser>>,
+    images: Empirical,
     held_out: Arc<[f32]>,
     dim: usize,
     n: usize,
@@ -29,16 +31,21 @@ pub struct Exact {
     paths: Option<Paths>,
 }
 
-/// One noisy image and what the two denoisers make of it.
+/// One noisy image, denoised.
 #[derive(Debug, Clone)]
 pub struct Denoised {
-    /// `y + σ n`.
+    /// `x = y + σ n`.
     pub noisy: Vec<f32>,
-    /// `D_M(y + σ n; σ)`.
-    pub empirical: Vec<f32>,
-    /// `D_G(y + σ n; σ)`.
-    pub gaussian: Vec<f32>,
-    /// The largest softmax weights of D_M, largest first.
+    /// `D(x; σ)` of each denoiser.
+    pub denoisers: BTreeMap<DenoiserId, Vec<f32>>,
+    /// Which training images x may have come from.
+    pub posterior: Posterior,
+}
+
+/// The probabilities, given x, of the training images: the softmax weights of D_M.
+#[derive(Debug, Clone)]
+pub struct Posterior {
+    /// The largest weights, largest first.
     pub weights: Vec<f32>,
     /// The training images that they belong to.
     pub indices: Vec<u32>,
@@ -46,7 +53,7 @@ pub struct Denoised {
     pub effective: f64,
 }
 
-/// What one denoiser made of a batch of noise.
+/// A batch of noise, taken to images by one denoiser.
 #[derive(Debug, Clone)]
 pub struct Sampled {
     /// `x_t` at each noise level: levels, then images.
@@ -58,45 +65,49 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// The images that were reached.
+    /// The final images.
     #[must_use]
     pub fn end(&self) -> &[f32] {
         self.x.last().map_or(&[], Vec::as_slice)
     }
+
+    /// The fraction of them that are copies of a training image.
+    #[must_use]
+    pub const fn memorized(&self) -> f64 {
+        self.nearest.closeness.memorized.mean
+    }
 }
 
 impl Exact {
-    /// Fits both denoisers to the first `n` images of the training pool.
+    /// Fits every denoiser to the first `n` images of the training pool.
     pub async fn fit(engine: &Engine, split: &Split, n: usize) -> Result<Self> {
         let dim = split.dim();
         let sets = TrainingSets::single(split.subset(0..n)?, dim)?;
-        let gaussian = Gaussian::fit(&sets)?;
-        let empirical = Empirical::new(sets);
-        let one = OneImage::load(engine, &empirical, &gaussian, n).await?;
+        let mut denoisers = BTreeMap::new();
+        for entry in table::fitted() {
+            denoisers.insert(entry.id, entry.fit(&sets)?);
+            engine.yield_now().await?;
+        }
+        let images = Empirical::new(sets);
+        let one = OneImage::load(engine, &denoisers, &images, n).await?;
         let held_out = split.held_out().into();
         let engine = engine.clone();
-        Ok(Self { engine, empirical, gaussian, held_out, dim, n, one, paths: None })
+        Ok(Self { engine, denoisers, images, held_out, dim, n, one, paths: None })
     }
 
-    /// The Gaussian, with its mean and principal axes.
-    #[must_use]
-    pub const fn gaussian(&self) -> &Gaussian {
-        &self.gaussian
-    }
-
-    /// Adds noise of level `sigma` to `clean` and denoises it with both.
+    /// Adds noise of level `sigma` to `clean` and denoises it with each denoiser.
     pub async fn denoise(&mut self, clean: &[f32], sigma: f32, seed: u64) -> Result<Denoised> {
         check_sigma(sigma)?;
         self.one.denoise(clean, sigma, seed).await
     }
 
-    /// Takes `count` images of noise to images with both denoisers, D_M first, from the same noise.
+    /// Draws `count` samples with each denoiser, from the same noise.
     pub async fn sample(
         &mut self,
         sampler: &Sampler,
         count: usize,
         seed: u64,
-    ) -> Result<[Sampled; 2]> {
+    ) -> Result<BTreeMap<DenoiserId, Sampled>> {
         if !(1..=4096).contains(&count) {
             return Err(Error::bad_input(format!("{count} samples"), "Choose 1 to 4096"));
         }
@@ -106,9 +117,8 @@ impl Exact {
                 self.paths.insert(paths)
             }
             _ => {
-                let denoisers: [&dyn Denoiser; 2] = [&self.empirical, &self.gaussian];
-                let paths =
-                    Paths::load(&self.engine, &self.empirical, denoisers, sampler, count).await?;
+                let Self { engine, denoisers, images, .. } = self;
+                let paths = Paths::load(engine, denoisers, images, sampler, count).await?;
                 self.paths.insert(paths)
             }
         };
@@ -118,9 +128,9 @@ impl Exact {
     /// How close held-out images come to the training set: what a perfect generator would score.
     pub async fn held_out_closeness(&self, count: usize) -> Result<Closeness> {
         let images = &self.held_out[..self.held_out.len().min(count * self.dim)];
-        let found = nearest_images(&self.engine, self.empirical.sets(), images).await?;
+        let found = nearest_images(&self.engine, self.images.sets(), images).await?;
         let first = found.into_iter().next();
-        first.map(|f| f.closeness).ok_or_else(|| Error::bad_input("No image was compared", ""))
+        first.map(|f| f.closeness).ok_or_else(|| Error::internal("No image was compared"))
     }
 
     /// How many training images there are.
@@ -139,8 +149,7 @@ struct OneImage {
     sigma: Buffer,
     clean: Buffer,
     noisy: Buffer,
-    empirical: Buffer,
-    gaussian: Buffer,
+    denoised: Vec<(DenoiserId, Buffer)>,
     weights: Buffer,
     state: Buffer,
 }
@@ -148,52 +157,38 @@ struct OneImage {
 impl OneImage {
     async fn load(
         engine: &Engine,
-        empirical: &Empirical,
-        gaussian: &Gaussian,
+        denoisers: &BTreeMap<DenoiserId, Box<dyn Denoiser>>,
+        images: &Empirical,
         n: usize,
     ) -> Result<Self> {
-        let dim = empirical.dim();
+        let dim = images.dim();
         let mut p = engine.program(1)?;
-        let d_m = empirical.place_in(&mut p, 1)?;
-        let d_g = gaussian.place(&mut p, 1)?;
+        let images = images.place_in(&mut p, 1)?;
         let [clock, sigma] = [p.shared("clock", noise::CLOCK)?, p.shared("σ", 1)?];
         let clean = p.shared("clean image", dim)?;
         let noisy = p.buffer("noisy image", dim)?;
-        let [empirical, gaussian] = [p.buffer("D_M", dim)?, p.buffer("D_G", dim)?];
+        let (mut placed, mut denoised) = (Vec::new(), Vec::new());
+        for (&id, denoiser) in denoisers {
+            placed.push(denoiser.place(&mut p, 1)?);
+            denoised.push((id, p.buffer("denoised image", dim)?));
+        }
         let weights = p.buffer("all weights", n)?;
         let state = p.buffer("weights' state", STATE)?;
         let level = Sigma::shared(sigma);
         let routine = p.routine("denoise", |p| {
-            let image = Some(clean.into());
-            noise::record(
-                p,
-                clock.into(),
-                Stream::SamplerNoise,
-                level,
-                image,
-                noisy.into(),
-                [1, dim],
-            )?;
-            d_m.record(p, noisy.into(), level, empirical.into())?;
-            d_g.record(p, noisy.into(), level, gaussian.into())?;
-            // The streaming softmax forgets its weights; the reader wants to see all of them at once.
-            Matmul::new(Layout::Nt, noisy, d_m.images(), weights, [1, n, dim]).record(p)?;
-            let views = [d_m.norms().into(), d_m.ranges().into(), weights.into(), state.into()];
-            softmax_tile::record(p, Tile { rows: 1, cols: n, first: 0 }, level, views)
+            let (image, stream) = (Some(clean.into()), Stream::SamplerNoise);
+            noise::record(p, clock.into(), stream, level, image, noisy.into(), [1, dim])?;
+            for (placed, (_, out)) in placed.iter().zip(&denoised) {
+                placed.record(p, noisy.into(), level, (*out).into())?;
+            }
+            // The streaming softmax of D_M does not keep its weights; a figure shows all of them.
+            Matmul::new(Layout::Nt, noisy, images.images(), weights, [1, n, dim]).record(p)?;
+            let views =
+                [images.norms().into(), images.ranges().into(), weights.into(), state.into()];
+            softmax_tile::record(p, ImageTile { rows: 1, cols: n, first: 0 }, level, views)
         })?;
         let loaded = engine.load(p).await?;
-        Ok(Self {
-            loaded,
-            routine,
-            clock,
-            sigma,
-            clean,
-            noisy,
-            empirical,
-            gaussian,
-            weights,
-            state,
-        })
+        Ok(Self { loaded, routine, clock, sigma, clean, noisy, denoised, weights, state })
     }
 
     async fn denoise(&mut self, clean: &[f32], sigma: f32, seed: u64) -> Result<Denoised> {
@@ -210,14 +205,16 @@ impl OneImage {
         let sum = f64::from(state[1]);
         // H = ln Z - Σ (w / Z) logit, with logits counted from the largest.
         let entropy = sum.ln() - f64::from(state[3]) / sum;
-        Ok(Denoised {
-            noisy: loaded.read(self.noisy).await?,
-            empirical: loaded.read(self.empirical).await?,
-            gaussian: loaded.read(self.gaussian).await?,
+        let posterior = Posterior {
             weights: order.iter().map(|&i| (weights[i] / sum) as f32).collect(),
             indices: order.iter().map(|&i| i as u32).collect(),
             effective: entropy.exp(),
-        })
+        };
+        let mut denoisers = BTreeMap::new();
+        for &(id, buffer) in &self.denoised {
+            denoisers.insert(id, loaded.read(buffer).await?);
+        }
+        Ok(Denoised { noisy: loaded.read(self.noisy).await?, denoisers, posterior })
     }
 }
 
@@ -229,30 +226,33 @@ struct Paths {
     clock: Buffer,
     sampler: Sampler,
     count: usize,
-    paths: Vec<(Trajectory, Nearest)>,
+    paths: Vec<(DenoiserId, Trajectory, Nearest)>,
 }
 
 impl Paths {
     async fn load(
         engine: &Engine,
+        denoisers: &BTreeMap<DenoiserId, Box<dyn Denoiser>>,
         images: &Empirical,
-        denoisers: [&dyn Denoiser; 2],
         sampler: &Sampler,
         count: usize,
     ) -> Result<Self> {
         let dim = images.dim();
         let mut program = engine.program(1)?;
         let images = images.place_in(&mut program, count)?;
-        let placed = denoisers.map(|denoiser| denoiser.place(&mut program, count));
+        let mut placed = Vec::new();
+        for (&id, denoiser) in denoisers {
+            placed.push((id, denoiser.place(&mut program, count)?));
+        }
         let clock = program.shared("clock", noise::CLOCK)?;
         let start = program.buffer("starting noise", count * dim)?;
         let mut paths = Vec::new();
         let routine = program.routine("sample", |p| {
             sampler.record_noise(p, clock.into(), start.into(), [count, dim])?;
-            for denoiser in placed {
-                let path = sampler.record(p, &*denoiser?, start)?;
+            for (id, denoiser) in &placed {
+                let path = sampler.record(p, &**denoiser, start)?;
                 let nearest = Nearest::record(p, &images, path.end().into())?;
-                paths.push((path, nearest));
+                paths.push((*id, path, nearest));
             }
             Ok(())
         })?;
@@ -260,11 +260,11 @@ impl Paths {
         Ok(Self { loaded, routine, clock, sampler: sampler.clone(), count, paths })
     }
 
-    async fn run(&mut self, seed: u64) -> Result<[Sampled; 2]> {
+    async fn run(&mut self, seed: u64) -> Result<BTreeMap<DenoiserId, Sampled>> {
         self.loaded.upload(self.clock, &noise::clock(seed, 0))?;
         self.loaded.run(self.routine, 1)?;
-        let mut sampled = Vec::new();
-        for (path, nearest) in &self.paths {
+        let mut sampled = BTreeMap::new();
+        for (id, path, nearest) in &self.paths {
             let mut x = Vec::new();
             for buffer in &path.x {
                 x.push(self.loaded.read(*buffer).await?);
@@ -274,8 +274,8 @@ impl Paths {
                 denoised.push(self.loaded.read(*buffer).await?);
             }
             let nearest = nearest.read(&mut self.loaded).await?.swap_remove(0);
-            sampled.push(Sampled { x, denoised, nearest });
+            sampled.insert(*id, Sampled { x, denoised, nearest });
         }
-        sampled.try_into().map_err(|_| Error::bad_input("Two denoisers make two paths", ""))
+        Ok(sampled)
     }
 }

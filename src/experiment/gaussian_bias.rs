@@ -1,28 +1,27 @@
 //! Figure 2: a network that generalizes is close to D_L and D_G, one that memorizes is close to D_M;
 //! and the singular vectors of D_L are the principal axes of the training images.
 
-use std::time::Duration;
+use std::collections::BTreeMap;
 
 use nalgebra::DMatrix;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::gallery::{Images, nearest};
-use super::portrait::{Look, Portrait};
-use super::references::{Reference, References};
-use super::study::{Differences, Member, Point, Study};
-use super::{Detail, Experiment, Preset, Progress, cut_evenly};
+use super::ensemble::{Ensemble, Member, Networks, Point};
+use super::evaluation::{EvalConfig, Evaluation};
+use super::images::{Images, nearest_images};
+use super::references::Reference;
+use super::{Detail, Experiment, Preset, cost, cut_evenly, largest};
 use crate::compute::Engine;
-use crate::compute::breath::breathe;
-use crate::data::{Shape, Split};
-use crate::denoiser::{Distill, GaussianFit, LinearFit};
-use crate::error::Result;
-use crate::json::from_json;
-use crate::metrics::Estimate;
-use crate::train::{self, Session};
+use crate::data::Split;
+use crate::denoiser::{DenoiserId, Distill, Gaussian, GaussianFit, LinearFit};
+use crate::error::{Error, Result};
+use crate::serial::decimal;
+use crate::shape::Shape;
+use crate::train;
 
-/// What to train and what to look at.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+/// What to train and how to evaluate it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Config {
     /// Sizes of the training sets: one that is memorized, one that is generalized from.
     pub sizes: Vec<usize>,
@@ -30,43 +29,32 @@ pub struct Config {
     pub seed: u64,
     /// How they are trained.
     pub train: train::Config,
-    /// How they are looked at.
-    pub look: Look,
+    /// How they are evaluated.
+    pub evaluation: EvalConfig,
     /// Singular vectors that are compared with principal axes.
     pub axes: usize,
-    /// Samples whose way from noise to image is shown.
+    /// Samples whose path from noise to image is shown.
     pub paths: usize,
 }
-
-from_json!(Config { sizes, seed, train, look, axes, paths });
 
 /// What Figure 2 shows of one network.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Bias {
-    /// The network beside D_G and D_M.
+    /// The network and the denoisers beside it.
     #[serde(flatten)]
     pub point: Point,
-    /// Score difference between D_G and D_M.
-    pub difference_gaussian_empirical: Differences,
-    /// Score difference between D_θ and D_L; nothing about D_L is known at a glance.
-    pub difference_linear: Option<Differences>,
-    /// Score difference between D_L and D_G.
-    pub difference_linear_gaussian: Option<Differences>,
-    /// Score difference between D_L and D_M.
-    pub difference_linear_empirical: Option<Differences>,
-    /// Cosine between the samples of D_θ and D_L.
-    pub cosine_linear: Option<Estimate>,
-    /// Cosine between the samples of D_L and D_G.
-    pub cosine_linear_gaussian: Option<Estimate>,
-    /// At each noise level that is looked at.
+    /// Singular vectors and principal axes at each noise level; absent if D_L was not distilled.
     pub alignment: Option<Vec<Alignment>>,
-    /// At each noise level that is looked at.
-    pub weights: Option<Vec<Weights>>,
+    /// Rows of D_L and D_G at each noise level; absent if D_L was not distilled.
+    pub filters: Option<Vec<Filters>>,
     /// The leading principal axes of the training images, as pictures.
     pub axes: Images,
-    /// The ways of D_θ, D_L, D_G and D_M from the same noise.
-    pub paths: Vec<Path>,
+    /// The sampler's noise levels.
+    #[serde(serialize_with = "decimal::serialize")]
+    pub path_sigmas: Vec<f32>,
+    /// The path of each denoiser from the same noise.
+    pub paths: BTreeMap<DenoiserId, Path>,
 }
 
 /// Singular vectors of `W_σ` beside the principal axes of the training images.
@@ -74,30 +62,30 @@ pub struct Bias {
 #[serde(rename_all = "camelCase")]
 pub struct Alignment {
     /// The noise level.
+    #[serde(serialize_with = "decimal::serialize")]
     pub sigma: f32,
     /// `|u_i · a_j|`, one row for each left singular vector `u_i` of `W_σ`.
     pub matrix: Vec<Vec<f64>>,
-    /// Share of the leading singular vectors that lies in the span of as many principal axes.
+    /// Fraction of the leading singular vectors that lies in the span of as many principal axes.
     pub overlap: f64,
 }
 
-/// What some pixels of the denoised image are made of: rows of `W_σ`, as pictures. Those of one pixel
-/// have the same scale.
+/// How some pixels of the output are computed: rows of `W_σ`, as pictures. Those of one pixel share a
+/// scale.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Weights {
+pub struct Filters {
     /// The noise level.
+    #[serde(serialize_with = "decimal::serialize")]
     pub sigma: f32,
     /// Row and column of each pixel.
     pub pixels: Vec<[usize; 2]>,
-    /// Those of D_L.
-    pub linear: Images,
-    /// Those of D_G.
-    pub gaussian: Images,
+    /// The rows of each denoiser, one for each pixel.
+    pub rows: BTreeMap<DenoiserId, Images>,
 }
 
-impl Weights {
-    /// Of the pixels where a face has its nose, its eyes and its mouth.
+impl Filters {
+    /// Filters of the pixels where a face has its nose, its eyes and its mouth.
     fn of(sigma: f32, linear: &DMatrix<f64>, gaussian: &GaussianFit, shape: Shape) -> Self {
         let sites = [[6, 6], [4, 4], [4, 8], [9, 6]];
         let pixels = sites.map(|[y, x]| [y * shape.height / 12, x * shape.width / 12]).to_vec();
@@ -112,22 +100,18 @@ impl Weights {
             [linear, gaussian].map(|row| (row.iter().copied().collect::<Vec<_>>(), largest))
         });
         let (linear, gaussian): (Vec<_>, Vec<_>) = rows.map(Into::into).unzip();
-        let [linear, gaussian] = [linear, gaussian].map(Images::signed);
-        Self { sigma, pixels, linear, gaussian }
+        let rows = [(DenoiserId::LINEAR, linear), (DenoiserId::GAUSSIAN, gaussian)];
+        Self { sigma, pixels, rows: rows.map(|(id, rows)| (id, Images::signed(rows))).into() }
     }
 }
 
-/// The way of some samples from noise to image.
+/// The path of some samples from noise to image.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Path {
-    /// `"trained"`, `"linear"`, `"gaussian"` or `"empirical"`.
-    pub denoiser: &'static str,
-    /// The sampler's noise levels.
-    pub sigmas: Vec<f32>,
-    /// `D(x_t)` at each of them.
+    /// `D(x_t)` at each of the sampler's noise levels.
     pub denoised: Vec<Images>,
-    /// The images reached.
+    /// The final images.
     pub samples: Images,
     /// The training images nearest to them.
     pub nearest: Images,
@@ -136,15 +120,17 @@ pub struct Path {
 /// The experiment.
 #[derive(Debug)]
 pub struct GaussianBias {
+    engine: Engine,
     config: Config,
-    study: Study,
-    references: References,
+    networks: Networks,
 }
 
 impl Experiment for GaussianBias {
     type Config = Config;
     type Findings = Vec<Bias>;
     const NAME: &'static str = "gaussian-bias";
+    const TITLE: &'static str = "The Gaussian bias";
+    const FIGURE: Option<u32> = Some(2);
 
     fn preset(preset: Preset, shape: Shape, seed: u64) -> Config {
         let sizes = match preset {
@@ -152,50 +138,55 @@ impl Experiment for GaussianBias {
             Preset::Main => vec![32, 4096],
             Preset::Faithful => vec![32, 8192],
         };
-        let (train, look) = (preset.train(shape), preset.look(seed));
-        let look = Look { distillation: Some(Distill::default()), ..look };
-        Config { sizes, seed, train, look, axes: 16, paths: 4 }
+        let distillation = Some(Distill::default());
+        let evaluation = EvalConfig { distillation, ..preset.evaluation(seed) };
+        Config { sizes, seed, train: preset.train(shape), evaluation, axes: 16, paths: 4 }
     }
 
     fn images(config: &Config) -> usize {
-        config.sizes.iter().copied().max().unwrap_or(0)
+        largest(&config.sizes)
     }
 
-    fn look(config: &Config) -> &Look {
-        &config.look
+    fn evaluation(config: &Config) -> &EvalConfig {
+        &config.evaluation
     }
 
-    fn shares(config: &Config, parts: usize) -> Vec<Config> {
+    fn shards(config: &Config, parts: usize) -> Vec<Config> {
         cut_evenly(&config.sizes, parts).map(|sizes| Config { sizes, ..config.clone() }).collect()
     }
 
-    async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {
-        let seed = config.seed;
-        let members: Vec<_> = config.sizes.iter().map(|&n| Member { first: 0, n, seed }).collect();
-        let study = Study::new(engine, split, &members, &config.train, &config.look).await?;
-        let references = References::new(engine, split, &members, &config.look)?;
-        Ok(Self { config, study, references })
+    fn flop(config: &Config, dim: usize) -> Result<f64> {
+        cost::networks(&config.sizes, &config.train, &config.evaluation, 1, dim)
     }
 
-    async fn advance(&mut self, slice: Duration) -> Result<Progress> {
-        Ok(Progress::of(self.study.advance(slice).await?))
+    async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {
+        let Config { seed, train, evaluation, .. } = &config;
+        if !evaluation.denoisers.contains(&DenoiserId::GAUSSIAN) {
+            return Err(Error::bad_input(
+                "Figure 2 shows the principal axes of the Gaussian denoiser",
+                "Add “gaussian” to evaluation.denoisers",
+            ));
+        }
+        let member = |&n| Member { first: 0, n, seed: *seed };
+        let members: Vec<_> = config.sizes.iter().map(member).collect();
+        let networks = Networks::new(engine, split, &members, train, evaluation).await?;
+        Ok(Self { engine: engine.clone(), config, networks })
     }
 
     async fn findings(&mut self, detail: Detail) -> Result<Vec<Bias>> {
-        let portraits = self.study.portraits(detail).await?;
-        let references = self.references.at(detail).await?;
-        let points = self.study.describe(&portraits, references).await?;
-        let distilled = match detail {
-            Detail::Full if self.config.look.distillation.is_some() => {
-                Some(self.study.distil().await?)
-            }
-            _ => None,
-        };
+        let Self { engine, config, networks: Networks { ensemble, references } } = self;
+        let evaluated = ensemble.evaluate(detail).await?;
+        let references = references.at(detail).await?;
+        let points = ensemble.describe(&evaluated, references).await?;
         let mut biases = Vec::new();
-        for (m, (point, trained)) in points.into_iter().zip(&portraits).enumerate() {
+        for (m, point) in points.into_iter().enumerate() {
             let reference = Reference::of(references, &point.member.range())?;
-            let linear = distilled.as_ref().map(|(linear, all)| (&linear.fits()[m], &all[m]));
-            biases.push(bias(&self.config, &self.study, point, trained, reference, linear).await?);
+            let linear = evaluated.linear.as_ref().map(|linear| &linear.fits()[m]);
+            let own = evaluated.denoisers.iter().map(|(&id, all)| (id, &all[m]));
+            let fitted = reference.denoisers.iter().map(|(&id, one)| (id, one));
+            let paths = own.chain(fitted).map(|(id, one)| (id, path(config, ensemble, one)));
+            let paths = paths.collect();
+            biases.push(bias(engine, config, ensemble, point, reference, linear, paths).await?);
         }
         Ok(biases)
     }
@@ -204,81 +195,59 @@ impl Experiment for GaussianBias {
         &self.config
     }
 
-    fn sessions(&mut self) -> Vec<&mut Session> {
-        vec![self.study.session_mut()]
+    fn ensembles(&mut self) -> Vec<&mut Ensemble> {
+        vec![&mut self.networks.ensemble]
     }
 }
 
-/// One network beside its references, and D_L, if it is known.
+/// One network beside D_G, and D_L if it was distilled.
 async fn bias(
+    engine: &Engine,
     config: &Config,
-    study: &Study,
+    ensemble: &Ensemble,
     point: Point,
-    trained: &Portrait,
     reference: &Reference,
-    distilled: Option<(&LinearFit, &Portrait)>,
+    linear: Option<&LinearFit>,
+    paths: BTreeMap<DenoiserId, Path>,
 ) -> Result<Bias> {
-    let Reference { gaussian, empirical, fit, .. } = reference;
-    let (shape, mean) = (study.split().shape(), reference.mean());
-    let (fit_linear, linear) = distilled.unzip();
-    let to = |other: &Portrait| Some(Differences::between(linear?, other, shape.dim()));
-    let (mut alignment, mut weights) = (Vec::new(), Vec::new());
-    for &sigma in &config.look.sigmas {
-        let known = fit_linear.and_then(|fit| {
-            let level = fit.sigmas.iter().position(|&s| s == sigma)?;
-            fit.weights.get(level)
-        });
-        if let Some(weight) = known {
+    let shape = ensemble.split().shape();
+    let gaussian = reference.fitted::<Gaussian>(DenoiserId::GAUSSIAN);
+    let fit = gaussian.and_then(|gaussian| gaussian.fits().first());
+    let fit = fit.ok_or_else(|| Error::internal("The Gaussian was not fitted"))?;
+    let (mut alignment, mut filters) = (Vec::new(), Vec::new());
+    for (level, &sigma) in config.evaluation.sigmas.iter().enumerate() {
+        // D_L was distilled at the sampler's levels first.
+        let weights = linear.map(|fit| &fit.weights[config.evaluation.sampler_steps + level]);
+        if let Some(weight) = weights {
             alignment.push(align(sigma, weight, fit, config.axes));
-            weights.push(Weights::of(sigma, weight, fit, shape));
-            breathe().await?;
+            filters.push(Filters::of(sigma, weight, fit, shape));
+            engine.yield_now().await?;
         }
     }
-    let denoisers = [
-        ("trained", Some(trained)),
-        ("linear", linear),
-        ("gaussian", Some(gaussian)),
-        ("empirical", Some(empirical)),
-    ];
-    let path = |(name, portrait): (_, Option<_>)| Some(path(config, study, name, portrait?));
     let axes = fit.eigenvectors.column_iter().take(config.axes);
     let axes = axes.map(|axis| (axis.iter().copied().collect(), axis.amax()));
+    let schedule = config.evaluation.sampler()?.schedule;
     Ok(Bias {
-        difference_gaussian_empirical: Differences::between(gaussian, empirical, shape.dim()),
-        difference_linear: to(trained),
-        difference_linear_gaussian: to(gaussian),
-        difference_linear_empirical: to(empirical),
-        cosine_linear: linear.map(|linear| trained.sample_cosine(linear, &mean)),
-        cosine_linear_gaussian: linear.map(|linear| linear.sample_cosine(gaussian, &mean)),
         alignment: linear.map(|_| alignment),
-        weights: linear.map(|_| weights),
+        filters: linear.map(|_| filters),
         axes: Images::signed(axes),
-        paths: denoisers.into_iter().filter_map(path).collect::<Result<_>>()?,
+        path_sigmas: schedule.sigmas()[..schedule.steps()].to_vec(),
+        paths,
         point,
     })
 }
 
-fn path(
-    config: &Config,
-    study: &Study,
-    denoiser: &'static str,
-    portrait: &Portrait,
-) -> Result<Path> {
-    let (split, count) = (study.split(), config.paths);
+fn path(config: &Config, ensemble: &Ensemble, evaluation: &Evaluation) -> Path {
+    let (split, count) = (ensemble.split(), config.paths);
     let show = |rows: &[f32]| {
-        Images::of(
-            &rows[..rows.len().min(count.saturating_mul(split.dim()))],
-            split.standardization(),
-        )
+        let rows = &rows[..rows.len().min(count.saturating_mul(split.dim()))];
+        Images::of(rows, split.standardization())
     };
-    let schedule = config.look.sampler()?.schedule;
-    Ok(Path {
-        denoiser,
-        sigmas: schedule.sigmas()[..schedule.steps()].to_vec(),
-        denoised: portrait.path.iter().map(|images| show(images)).collect(),
-        samples: show(&portrait.samples),
-        nearest: show(&nearest(portrait, study.sets(), count)),
-    })
+    Path {
+        denoised: evaluation.path.iter().map(|images| show(images)).collect(),
+        samples: show(&evaluation.samples),
+        nearest: show(&nearest_images(&evaluation.nearest, ensemble.sets(), count)),
+    }
 }
 
 /// The leading left singular vectors of `weight` beside the leading principal axes.

@@ -1,28 +1,30 @@
-//! What the figures show: configuration in, numbers and images out.
+//! The figures: configuration in, numbers and images out.
 //!
-//! | | figure | what it asks |
+//! | | figure | question |
 //! |---|---|---|
-//! | [`exact`] | | what D_M and D_G do, without any training |
-//! | [`transition`] | 1 | when do networks stop to memorize, and how linear are they then? |
-//! | [`gaussian_bias`] | 2 | which of D_L, D_G and D_M is a network close to? |
-//! | [`emergence`] | 3 | do small or young networks find the Gaussian structure, too? |
-//! | [`strong_generalization`] | | do networks that share no training image make the same images? |
-//! | [`wiener`] | | does a linear denoiser learn D_G (Theorem 1)? |
+//! | [`exact`] | | What do the denoisers do that need no training? |
+//! | [`transition`] | 1 | When do networks stop memorizing, and how linear are they by then? |
+//! | [`gaussian_bias`] | 2 | Which of D_L, D_G and D_M is a network close to? |
+//! | [`emergence`] | 3 | Do small or young networks find the Gaussian structure, too? |
+//! | [`strong_generalization`] | | Do networks that share no training image generate the same images? |
+//! | [`wiener`] | | Does a linear denoiser learn D_G (Theorem 1)? |
 //!
-//! They are built of a [`study`], which trains an ensemble, [`portrait`]s, all that is shown of a
-//! denoiser, and [`references`], the exact denoisers beside it. A [`run`] saves
-//! them and makes reports; [`any`] finds them by name.
+//! An experiment trains an [`ensemble`], which an [`evaluator`] turns into [`evaluation`]s, beside
+//! the fitted denoisers in [`references`]. A [`run`] saves it and makes reports; [`any`] finds
+//! experiments by name.
 
 pub mod any;
+mod cost;
 pub mod emergence;
+pub mod ensemble;
+pub mod evaluation;
+pub mod evaluator;
 pub mod exact;
-pub mod gallery;
 pub mod gaussian_bias;
-pub mod portrait;
+pub mod images;
 pub mod references;
 pub mod run;
 pub mod strong_generalization;
-pub mod study;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod sweep;
 pub mod transition;
@@ -32,24 +34,31 @@ use std::ops::Range;
 use std::time::Duration;
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::compute::Engine;
-use crate::data::{Shape, Split};
-use crate::error::Result;
-use crate::json::FromJson;
+use crate::data::Split;
+use crate::error::{Error, Result};
+use crate::shape::Shape;
 use crate::train::{self, Session};
-use portrait::Look;
+use ensemble::Ensemble;
+use evaluation::EvalConfig;
 
-/// An experiment in the caller's hand: it advances while it is called, pauses while it is not, and
-/// is cancelled by dropping it.
+/// An experiment. It advances while it is called, pauses while it is not, and is cancelled by
+/// dropping it.
 #[expect(async_fn_in_trait, reason = "an engine stays on its thread, so nobody needs Send")]
 pub trait Experiment: Sized {
-    /// Everything that decides the outcome, but the images.
-    type Config: Clone + Serialize + FromJson;
-    /// What came out.
-    type Findings: Serialize;
+    /// Everything that determines the outcome, except the images.
+    type Config: Clone + Serialize + DeserializeOwned + 'static;
+    /// The outcome.
+    type Findings: Serialize + 'static;
     /// Its name on the command line and in reports.
     const NAME: &'static str;
+    /// Its title on the page.
+    const TITLE: &'static str;
+    /// Its figure in the paper, if it has one.
+    const FIGURE: Option<u32>;
 
     /// The configuration of a preset for images of `shape`; every seed follows from `seed`.
     fn preset(preset: Preset, shape: Shape, seed: u64) -> Self::Config;
@@ -57,67 +66,97 @@ pub trait Experiment: Sized {
     /// Training images that it needs.
     fn images(config: &Self::Config) -> usize;
 
-    /// How it looks at denoisers.
-    fn look(config: &Self::Config) -> &Look;
+    /// How it evaluates denoisers.
+    fn evaluation(config: &Self::Config) -> &EvalConfig;
 
-    /// Splits `config` into at most `parts`, of about equal work. Their findings, one after the
-    /// other, are the whole's.
-    fn shares(config: &Self::Config, parts: usize) -> Vec<Self::Config>;
+    /// Splits `config` into at most `parts` of about equal work. Their findings, one after the
+    /// other, are those of the whole.
+    fn shards(config: &Self::Config, parts: usize) -> Vec<Self::Config>;
 
-    /// Makes everything ready to train on `split`.
+    /// Floating-point operations for images of `dim` numbers, about: enough to compare
+    /// configurations.
+    fn flop(config: &Self::Config, dim: usize) -> Result<f64>;
+
+    /// Prepares training on `split`.
     async fn new(engine: &Engine, split: &Split, config: Self::Config) -> Result<Self>;
 
-    /// Goes on for about `slice`.
-    async fn advance(&mut self, slice: Duration) -> Result<Progress>;
-
-    /// What there is to see now; in full after the last step, the result.
+    /// The findings so far; in full detail after the last step, the result.
     async fn findings(&mut self, detail: Detail) -> Result<Self::Findings>;
 
-    /// The configuration that it was made with.
+    /// Its configuration.
     fn config(&self) -> &Self::Config;
 
     /// Its ensembles, always in the same order.
-    fn sessions(&mut self) -> Vec<&mut Session>;
+    fn ensembles(&mut self) -> Vec<&mut Ensemble>;
 
-    /// What it saw on the way and no ensemble remembers, as JSON.
-    fn memory(&self) -> Result<String> {
-        Ok(String::new())
+    /// Trains for about `slice`: the ensemble that has done the smallest part of its steps.
+    async fn advance(&mut self, slice: Duration) -> Result<Progress> {
+        let ensembles = self.ensembles().into_iter();
+        let behind = ensembles.min_by(|a, b| a.part_done().total_cmp(&b.part_done()));
+        let training = behind.ok_or_else(nothing_to_train)?.advance(slice).await?;
+        let [step, total] = steps(&self.sessions());
+        Ok(Progress { step, total, seconds_left: training.seconds_left, training })
     }
 
-    /// Takes over what [`memory`](Self::memory) said, or refuses it and stays what it was.
-    fn recall(&mut self, _memory: &str) -> Result<()> {
+    /// Its training sessions, always in the same order.
+    fn sessions(&mut self) -> Vec<&mut Session> {
+        self.ensembles().into_iter().map(Ensemble::session_mut).collect()
+    }
+
+    /// What it measured on the way and no session can restore.
+    fn memory(&self) -> Result<Value> {
+        Ok(Value::Null)
+    }
+
+    /// Restores what [`memory`](Self::memory) returned, or refuses it and stays unchanged.
+    fn recall(&mut self, _memory: Value) -> Result<()> {
         Ok(())
     }
 }
 
-/// Cuts a list of works into at most `parts` pieces, in order, of about equal work.
+fn nothing_to_train() -> Error {
+    Error::bad_input("There is nothing to train", "Choose at least one training-set size")
+}
+
+/// Training steps done, and in all.
+fn steps(sessions: &[&mut Session]) -> [u32; 2] {
+    let steps = sessions.iter().map(|s| [s.steps_done(), s.config().steps]);
+    steps.fold([0, 0], |[a, b], [c, d]| [a.saturating_add(c), b.saturating_add(d)])
+}
+
+/// The largest of some training-set sizes.
+fn largest(sizes: &[usize]) -> usize {
+    sizes.iter().copied().max().unwrap_or(0)
+}
+
+/// Cuts a list of workloads into at most `parts` chunks, in order, of about equal work.
 fn cut(work: &[f64], parts: usize) -> Vec<Range<usize>> {
     let total: f64 = work.iter().sum();
     let parts = parts.clamp(1, work.len().max(1)) as f64;
-    let (mut pieces, mut first, mut sum) = (Vec::new(), 0, 0.0);
+    let (mut chunks, mut first, mut sum) = (Vec::new(), 0, 0.0);
     for (next, pair) in (1..).zip(work.windows(2)) {
         sum += pair[0];
-        let target = total * (pieces.len() + 1) as f64 / parts;
+        let target = total * (chunks.len() + 1) as f64 / parts;
         if sum + pair[1] / 2.0 > target {
-            pieces.push(first..next);
+            chunks.push(first..next);
             first = next;
         }
     }
-    pieces.push(first..work.len());
-    pieces
+    chunks.push(first..work.len());
+    chunks
 }
 
-/// The same for works that are all alike.
+/// Cuts a list into at most `parts` of about equal length.
 fn cut_evenly<T: Clone>(list: &[T], parts: usize) -> impl Iterator<Item = Vec<T>> {
-    cut(&vec![1.0; list.len()], parts).into_iter().map(|piece| list[piece].to_vec())
+    cut(&vec![1.0; list.len()], parts).into_iter().map(|chunk| list[chunk].to_vec())
 }
 
-/// How closely to look.
+/// How much to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// A few samples at a few noise levels, so cheap that a page can look while it trains (see
-    /// [`Look::glance`]).
-    Glance,
+    /// A few samples at a few noise levels: cheap enough to follow a run (see
+    /// [`EvalConfig::preview`]).
+    Preview,
     /// Everything.
     Full,
 }
@@ -138,7 +177,7 @@ impl Preset {
     /// All of them, the smallest first.
     pub const ALL: [Self; 3] = [Self::Quick, Self::Main, Self::Faithful];
 
-    /// What it is called.
+    /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -148,7 +187,7 @@ impl Preset {
         }
     }
 
-    /// Sides of the images that it is meant for.
+    /// Side of the images that it is meant for, in pixels.
     #[must_use]
     pub const fn side(self) -> usize {
         match self {
@@ -166,10 +205,10 @@ impl Preset {
         }
     }
 
-    /// What it looks at.
-    fn look(self, seed: u64) -> Look {
+    /// How it evaluates.
+    fn evaluation(self, seed: u64) -> EvalConfig {
         let sampler_steps = if self == Self::Quick { 10 } else { 14 };
-        Look { sampler_steps, seed, ..Look::default() }
+        EvalConfig { sampler_steps, seed, ..EvalConfig::default() }
     }
 }
 
@@ -184,7 +223,7 @@ pub struct Progress {
     /// Time to the end, if it is known.
     pub seconds_left: Option<f64>,
     /// The ensemble that has just trained.
-    pub training: train::Report,
+    pub training: train::Progress,
 }
 
 impl Progress {
@@ -193,12 +232,6 @@ impl Progress {
     pub const fn is_done(&self) -> bool {
         self.step >= self.total
     }
-
-    /// Of an experiment with one ensemble.
-    const fn of(training: train::Report) -> Self {
-        let train::Report { step, total, seconds_left, .. } = training;
-        Self { step, total, seconds_left, training }
-    }
 }
 
 #[cfg(test)]
@@ -206,14 +239,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_are_about_equal() {
+    fn chunks_are_about_equal() {
         let sizes = |work: &[f64], parts| -> Vec<usize> {
-            let pieces = cut(work, parts);
+            let chunks = cut(work, parts);
             assert_eq!(
-                pieces.iter().flat_map(Clone::clone).collect::<Vec<_>>(),
+                chunks.iter().flat_map(Clone::clone).collect::<Vec<_>>(),
                 (0..work.len()).collect::<Vec<_>>()
             );
-            pieces.iter().map(|piece| piece.len()).collect()
+            chunks.iter().map(|chunk| chunk.len()).collect()
         };
         assert_eq!(sizes(&[1.0; 6], 3), [2, 2, 2]);
         assert_eq!(sizes(&[1.0; 5], 2), [3, 2]);

@@ -1,65 +1,92 @@
-//! The exact denoisers beside which networks are seen.
+//! The fitted denoisers that stand beside the networks.
 
+use std::any::Any;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::Detail;
-use super::portrait::{Look, Portrait, portraits};
-use super::study::Member;
+use super::ensemble::Member;
+use super::evaluation::{EvalConfig, Evaluation};
+use super::evaluator::evaluate;
 use crate::compute::Engine;
-use crate::compute::breath::breathe;
-use crate::data::Split;
-use crate::denoiser::{Empirical, Gaussian, GaussianFit, TrainingSets};
+use crate::data::{Split, TrainingSets};
+use crate::denoiser::{Denoiser, DenoiserId, Entry};
 use crate::error::{Error, Result};
 use crate::metrics::{Closeness, nearest_images};
 
-/// D_G and D_M of one training set.
+/// The fitted denoisers of one training set, evaluated.
 #[derive(Debug)]
 pub struct Reference {
     range: Range<usize>,
-    /// D_G.
-    pub gaussian: Portrait,
-    /// D_M.
-    pub empirical: Portrait,
+    fitted: Arc<Fitted>,
+    /// Each of them, evaluated.
+    pub denoisers: BTreeMap<DenoiserId, Evaluation>,
     /// How close held-out images come to the training set: what a perfect generator would score.
     pub held_out: Closeness,
-    /// The Gaussian itself.
-    pub fit: Arc<GaussianFit>,
+    /// The mean training image.
+    pub mean: Vec<f32>,
 }
+
+/// Denoisers by id.
+type Fitted = BTreeMap<DenoiserId, Box<dyn Denoiser>>;
 
 impl Reference {
-    /// That of the training set `range`.
+    /// The reference of the training set `range`.
     pub fn of<'a>(list: &'a [Self], range: &Range<usize>) -> Result<&'a Self> {
         let found = list.iter().find(|reference| reference.range == *range);
-        found.ok_or_else(|| Error::bad_input(format!("Nothing to hold {range:?} against"), ""))
+        found.ok_or_else(|| {
+            Error::internal(format!("No reference denoiser was fitted to training set {range:?}"))
+        })
     }
 
-    /// The mean of the training images.
+    /// The fitted denoiser `id`, if it is there and of this type.
     #[must_use]
-    pub fn mean(&self) -> Vec<f32> {
-        self.fit.mean.iter().map(|&v| v as f32).collect()
+    pub fn fitted<D: Denoiser>(&self, id: DenoiserId) -> Option<&D> {
+        let denoiser: &dyn Any = &**self.fitted.get(&id)?;
+        denoiser.downcast_ref()
     }
 }
 
-/// The references of several training sets. They are made when they are first asked for: D_M takes
-/// longer than a network, as it looks at every training image at every step.
+/// The references of several training sets. Fitting is quick and happens at once, so that images
+/// that are too large are refused before anything is trained. Evaluating happens on first use: D_M
+/// takes longer than a network, as it visits every training image at every step.
 #[derive(Debug)]
 pub struct References {
     engine: Engine,
     split: Split,
     sets: TrainingSets,
-    look: Look,
-    fits: Option<Gaussian>,
-    glance: Option<Vec<Reference>>,
+    config: EvalConfig,
+    fitted: Vec<Arc<Fitted>>,
+    preview: Option<Vec<Reference>>,
     full: Option<Vec<Reference>>,
 }
 
 impl References {
-    /// Those of the training sets of `members`, looked at with `look`.
-    pub fn new(engine: &Engine, split: &Split, members: &[Member], look: &Look) -> Result<Self> {
-        // Now, rather than when something has been trained for nothing.
-        GaussianFit::check(split.dim())?;
-        // Members that differ in their seed only share theirs.
+    /// Fits the denoisers that `config` names to the training sets of `members`.
+    pub async fn new(
+        engine: &Engine,
+        split: &Split,
+        members: &[Member],
+        config: &EvalConfig,
+    ) -> Result<Self> {
+        let entry = |id: &DenoiserId| {
+            let unknown = || Error::bad_input(format!("“{id}” is not in the table"), "");
+            id.entry().copied().ok_or_else(unknown)
+        };
+        let entries = config.denoisers.iter().map(entry).collect::<Result<Vec<_>>>()?;
+        Self::with_entries(engine, split, members, config, &entries).await
+    }
+
+    /// Fits the denoisers in `entries`, which need not be in the table.
+    pub async fn with_entries(
+        engine: &Engine,
+        split: &Split,
+        members: &[Member],
+        config: &EvalConfig,
+        entries: &[Entry],
+    ) -> Result<Self> {
+        // Members that differ only in their seed share a reference.
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for member in members {
             if !ranges.contains(&member.range()) {
@@ -68,62 +95,54 @@ impl References {
         }
         let end = ranges.iter().map(|range| range.end).max().unwrap_or(0);
         let sets = TrainingSets::new(split.subset(0..end)?, split.dim(), ranges)?;
-        let (engine, split, look) = (engine.clone(), split.clone(), look.clone());
-        Ok(Self { engine, split, sets, look, fits: None, glance: None, full: None })
+        let mut fitted = Vec::new();
+        for set in 0..sets.ranges().len() {
+            let set = sets.only(set)?;
+            let fit = |entry: &Entry| Ok((entry.id, entry.fit(&set)?));
+            fitted.push(Arc::new(entries.iter().map(fit).collect::<Result<_>>()?));
+            engine.yield_now().await?;
+        }
+        let (engine, split, config) = (engine.clone(), split.clone(), config.clone());
+        Ok(Self { engine, split, sets, config, fitted, preview: None, full: None })
     }
 
     /// The references in this detail, one for each training set.
     pub async fn at(&mut self, detail: Detail) -> Result<&[Reference]> {
         let known = match detail {
-            Detail::Glance => self.glance.take(),
+            Detail::Preview => self.preview.take(),
             Detail::Full => self.full.take(),
         };
         let list = match known {
             Some(list) => list,
-            None => self.make(detail).await?,
+            None => self.evaluate(detail).await?,
         };
         let place = match detail {
-            Detail::Glance => &mut self.glance,
+            Detail::Preview => &mut self.preview,
             Detail::Full => &mut self.full,
         };
         Ok(place.insert(list))
     }
 
-    async fn make(&mut self, detail: Detail) -> Result<Vec<Reference>> {
-        let look = match detail {
-            Detail::Glance => &self.look.glance(),
-            Detail::Full => &self.look,
+    async fn evaluate(&self, detail: Detail) -> Result<Vec<Reference>> {
+        let config = match detail {
+            Detail::Preview => &self.config.preview(),
+            Detail::Full => &self.config,
         };
-        let Self { engine, split, sets, .. } = self;
-        let fits = match self.fits.take() {
-            Some(fits) => fits,
-            None => {
-                let mut fits = Vec::new();
-                for member in 0..sets.ranges().len() {
-                    fits.push(GaussianFit::new(sets.images(member), sets.dim())?.into());
-                    breathe().await?;
-                }
-                Gaussian::new(fits, sets.dim())
-            }
-        };
-        let fits = &*self.fits.insert(fits);
+        let Self { engine, split, sets, fitted, .. } = self;
         let images = split.held_out();
-        let images = &images[..images.len().min(look.samples * split.dim())];
+        let images = &images[..images.len().min(config.samples * split.dim())];
         let held_out = nearest_images(engine, sets, images).await?;
-        let gaussian = portraits(engine, fits, split, sets, look).await?;
-        // One at a time: members of one program would all take as long as the largest set.
-        let mut empirical = Vec::new();
-        for member in 0..sets.ranges().len() {
-            let set = sets.only(member)?;
-            let denoiser = Empirical::new(set.clone());
-            empirical.extend(portraits(engine, &denoiser, split, &set, look).await?);
-        }
         let mut list = Vec::new();
-        let exact = gaussian.into_iter().zip(empirical).zip(held_out);
-        let sets = sets.ranges().iter().zip(fits.fits());
-        for ((range, fit), ((gaussian, empirical), held_out)) in sets.zip(exact) {
-            let (range, fit, held_out) = (range.clone(), Arc::clone(fit), held_out.closeness);
-            list.push(Reference { range, gaussian, empirical, held_out, fit });
+        // One set at a time: members of one program would all take as long as the largest set.
+        for (set, (fitted, held_out)) in fitted.iter().zip(held_out).enumerate() {
+            let (range, set) = (sets.ranges()[set].clone(), sets.only(set)?);
+            let mut denoisers = BTreeMap::new();
+            for (&id, denoiser) in &**fitted {
+                let evaluations = evaluate(engine, &**denoiser, split, &set, config).await?;
+                denoisers.extend(evaluations.into_iter().map(|evaluation| (id, evaluation)));
+            }
+            let (fitted, held_out) = (Arc::clone(fitted), held_out.closeness);
+            list.push(Reference { range, fitted, denoisers, held_out, mean: set.mean(0) });
         }
         Ok(list)
     }

@@ -1,23 +1,30 @@
-//! An experiment that runs; its report: what was found, with all that is needed to find it again;
-//! and how it is saved.
+//! A running experiment; its report, which holds everything that is needed to repeat it; and how it
+//! is saved.
 
 use std::time::Duration;
 
-use serde::Serialize;
-use serde_json::{Value, json};
-use web_time::Instant;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::portrait::Look;
-use super::{Detail, Experiment, Progress};
+use super::evaluation::EvalConfig;
+use super::{Detail, Experiment, Progress, steps};
 use crate::compute::Engine;
-use crate::data::{Recipe, Shape, Split};
+use crate::data::{Recipe, Split};
 use crate::error::{Error, Result};
+use crate::platform::Instant;
+use crate::serial::{self, decimal, to_json};
+use crate::shape::Shape;
 use crate::train::{Checkpoint, Session};
 
-/// What an experiment found.
+/// The format of reports. Version 0.1 wrote reports without one.
+pub const FORMAT: u32 = 2;
+
+/// The result of an experiment.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report<C, F> {
+    /// [`FORMAT`].
+    pub format: u32,
     /// Which experiment.
     pub experiment: &'static str,
     /// Version of this crate.
@@ -32,10 +39,11 @@ pub struct Report<C, F> {
     pub data: Recipe,
     /// How long it ran so far.
     pub seconds: f64,
-    /// Whether it was looked at in full.
+    /// Whether everything was measured, not just a preview.
     #[serde(rename = "final")]
     pub is_final: bool,
     /// The noise levels over which lists run.
+    #[serde(serialize_with = "decimal::serialize")]
     pub sigmas: Vec<f32>,
     /// The configuration.
     pub config: C,
@@ -43,16 +51,28 @@ pub struct Report<C, F> {
     pub findings: F,
 }
 
+/// Refuses a report of another format.
+pub fn check_format(report: &Value) -> Result<()> {
+    if report.get("format").and_then(Value::as_u64) == Some(FORMAT.into()) {
+        return Ok(());
+    }
+    let version = report.get("version").and_then(Value::as_str).unwrap_or("another version");
+    Err(Error::bad_input(
+        format!("This report was saved by {version}, and this is {}", env!("CARGO_PKG_VERSION")),
+        "Open it with that version, or record it again",
+    ))
+}
+
 /// An experiment on its engine and its images.
 #[derive(Debug)]
 pub struct Run<E> {
-    pub(super) experiment: E,
-    pub(super) stage: Stage,
+    experiment: E,
+    context: RunContext,
 }
 
 /// Where an experiment runs, and for how long it has.
 #[derive(Debug)]
-pub(super) struct Stage {
+struct RunContext {
     engine: Engine,
     shape: Shape,
     data: Recipe,
@@ -60,105 +80,101 @@ pub(super) struct Stage {
 }
 
 impl<E: Experiment> Run<E> {
-    /// Makes everything ready.
+    /// Prepares the experiment.
     pub async fn start(engine: &Engine, split: &Split, config: E::Config) -> Result<Self> {
-        let mut stage = Stage::new(engine, split);
+        let mut context = RunContext::new(engine, split);
         let start = Instant::now();
         let experiment = E::new(engine, split, config).await?;
-        stage.spend(start);
-        Ok(Self { experiment, stage })
+        context.spend(start);
+        Ok(Self { experiment, context })
     }
 
-    /// Goes on for about `slice`.
+    /// Trains for about `slice`.
     pub async fn advance(&mut self, slice: Duration) -> Result<Progress> {
         let start = Instant::now();
         let progress = self.experiment.advance(slice).await;
-        self.stage.spend(start);
+        self.context.spend(start);
         progress
     }
 
-    /// What there is to see now.
+    /// The findings so far.
     pub async fn report(&mut self, detail: Detail) -> Result<Report<E::Config, E::Findings>> {
         let start = Instant::now();
         let findings = self.experiment.findings(detail).await?;
-        self.stage.spend(start);
+        self.context.spend(start);
         let config = self.experiment.config().clone();
-        let look = E::look(&config).clone();
-        Ok(self.stage.report(E::NAME, detail, &look, config, findings))
+        let sigmas = self.context.sigmas(E::evaluation(&config), detail);
+        let RunContext { engine, shape, data, seconds } = &self.context;
+        Ok(Report {
+            format: FORMAT,
+            experiment: E::NAME,
+            version: env!("CARGO_PKG_VERSION"),
+            engine: engine.name(),
+            adapter: engine.adapter(),
+            shape: *shape,
+            data: data.clone(),
+            seconds: *seconds,
+            is_final: detail == Detail::Full,
+            sigmas,
+            config,
+            findings,
+        })
     }
 
     /// Training steps done, and in all, of all ensembles.
     pub fn steps(&mut self) -> [u32; 2] {
-        let sessions = self.experiment.sessions();
-        let steps = sessions.iter().map(|s| [s.steps_done(), s.config().steps]);
-        steps.fold([0, 0], |sum, steps| [0, 1].map(|i: usize| sum[i].saturating_add(steps[i])))
+        steps(&self.experiment.sessions())
     }
 
     /// The networks as they are now: a safetensors file for each ensemble.
     pub async fn weights(&mut self) -> Result<Vec<Vec<u8>>> {
-        self.stage.weights(self.experiment.sessions()).await
+        self.context.weights(self.experiment.sessions()).await
     }
 
-    /// Everything that is needed to go on from here.
+    /// Everything that is needed to resume from here.
     pub async fn snapshot(&mut self) -> Result<Vec<u8>> {
         let files = self.weights().await?;
-        let config = to_json(self.experiment.config())?;
-        self.stage.pack(E::NAME, &config, &self.experiment.memory()?, &files)
+        let header = Header {
+            experiment: E::NAME.into(),
+            config: serial::to_value(self.experiment.config())?,
+            seconds: self.context.seconds,
+            memory: self.experiment.memory()?,
+            files: files.iter().map(Vec::len).collect(),
+        };
+        pack(&header, &files)
     }
 
-    /// Goes back, or on, to a [`snapshot`](Self::snapshot) of the same experiment with the same
-    /// configuration and images, on whichever engine. If it fails, all stays what it was.
+    /// Restores a [`snapshot`](Self::snapshot) of the same experiment with the same configuration
+    /// and images, made on either engine. If it fails, the run stays unchanged.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
-        let config = to_json(self.experiment.config())?;
+        let config = serial::to_value(self.experiment.config())?;
         let (header, checkpoints) = check(bytes, E::NAME, &config, &self.experiment.sessions())?;
-        // All that the files say has been checked, but for this: it changes nothing if it fails.
-        self.experiment.recall(&header.memory)?;
+        // Everything else has been checked; if this fails, it changes nothing.
+        self.experiment.recall(header.memory)?;
         for (session, checkpoint) in self.experiment.sessions().into_iter().zip(&checkpoints) {
             session.restore(checkpoint)?;
         }
-        self.stage.seconds = header.seconds;
+        self.context.seconds = header.seconds;
         Ok(())
     }
 }
 
 // Apart from `Run`, so that it is compiled once and not once for each experiment.
-impl Stage {
+impl RunContext {
     fn new(engine: &Engine, split: &Split) -> Self {
         let (engine, data) = (engine.clone(), split.recipe().clone());
         Self { engine, shape: split.shape(), data, seconds: 0.0 }
     }
 
     /// Counts the time since `start`.
-    pub(super) fn spend(&mut self, start: Instant) {
+    fn spend(&mut self, start: Instant) {
         self.seconds += start.elapsed().as_secs_f64();
     }
 
-    pub(super) fn report<C, F>(
-        &self,
-        experiment: &'static str,
-        detail: Detail,
-        look: &Look,
-        config: C,
-        findings: F,
-    ) -> Report<C, F> {
-        Report {
-            experiment,
-            version: env!("CARGO_PKG_VERSION"),
-            engine: self.engine.name(),
-            adapter: match &self.engine {
-                Engine::Cpu => None,
-                Engine::Gpu(gpu) => Some(gpu.adapter()),
-            },
-            shape: self.shape,
-            data: self.data.clone(),
-            seconds: self.seconds,
-            is_final: detail == Detail::Full,
-            sigmas: match detail {
-                Detail::Glance => look.glance().sigmas,
-                Detail::Full => look.sigmas.clone(),
-            },
-            config,
-            findings,
+    fn sigmas(&self, evaluation: &EvalConfig, detail: Detail) -> Vec<f32> {
+        match detail {
+            Detail::Preview => evaluation.preview().sigmas,
+            Detail::Full => evaluation.sigmas.clone(),
         }
     }
 
@@ -171,47 +187,51 @@ impl Stage {
         }
         Ok(files)
     }
-
-    fn pack(
-        &self,
-        experiment: &str,
-        config: &str,
-        memory: &str,
-        files: &[Vec<u8>],
-    ) -> Result<Vec<u8>> {
-        let header = to_json(&json!({
-            "experiment": experiment,
-            "config": config,
-            "seconds": self.seconds,
-            "memory": memory,
-            "files": files.iter().map(Vec::len).collect::<Vec<_>>(),
-        }))?;
-        let length = (header.len() as u64).to_le_bytes();
-        let parts = [&MAGIC[..], &[0; 8], &length, header.as_bytes()];
-        // Some ten megabytes: put together once.
-        let parts: Vec<&[u8]> = parts.into_iter().chain(files.iter().map(Vec::as_slice)).collect();
-        let mut bytes = parts.concat();
-        let (head, content) = bytes.split_at_mut(MAGIC.len() + 8);
-        head[MAGIC.len()..].copy_from_slice(&checksum(content).to_le_bytes());
-        Ok(bytes)
-    }
 }
 
-/// What is in a saved run, if it is one of this experiment, with this configuration and for these
-/// ensembles.
+/// What a saved run begins with. Then come a checksum of the rest, the length of the header, the
+/// header as JSON, and a safetensors file for each ensemble. The last byte is the format.
+const MAGIC: &[u8; 8] = b"HGRUN\0\0\x02";
+
+/// The header of a saved run.
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    experiment: String,
+    config: Value,
+    seconds: f64,
+    /// See [`Experiment::memory`].
+    memory: Value,
+    /// The length of each file.
+    files: Vec<usize>,
+}
+
+fn pack(header: &Header, files: &[Vec<u8>]) -> Result<Vec<u8>> {
+    let header = to_json(header)?;
+    let length = (header.len() as u64).to_le_bytes();
+    let parts = [&MAGIC[..], &[0; 8], &length, header.as_bytes()];
+    // Some ten megabytes: put together once.
+    let parts: Vec<&[u8]> = parts.into_iter().chain(files.iter().map(Vec::as_slice)).collect();
+    let mut bytes = parts.concat();
+    let (head, content) = bytes.split_at_mut(MAGIC.len() + 8);
+    head[MAGIC.len()..].copy_from_slice(&checksum(content).to_le_bytes());
+    Ok(bytes)
+}
+
+/// The contents of a saved run, if it is of this experiment, with this configuration and for these
+/// sessions.
 fn check(
     bytes: &[u8],
     experiment: &str,
-    config: &str,
+    config: &Value,
     sessions: &[&mut Session],
 ) -> Result<(Header, Vec<Checkpoint>)> {
     let (header, files) = unpack(bytes)?;
-    let hint = "Start the run that was saved, then restore it";
+    let hint = "Start the experiment that was saved, then restore it";
     if header.experiment != experiment {
         let message = format!("The saved run is of the experiment “{}”", header.experiment);
         return Err(Error::bad_input(message, hint));
     }
-    if header.config != config {
+    if header.config != *config {
         return Err(Error::bad_input("The saved run has another configuration", hint));
     }
     if files.len() != sessions.len() {
@@ -226,19 +246,19 @@ fn check(
     Ok((header, checkpoints))
 }
 
-/// What a saved run was begun with: enough to begin it again, and restore it.
+/// What a saved run was started with: enough to start it again, and restore it.
 #[derive(Debug)]
-pub struct Saved {
+pub struct SavedRun {
     /// Which experiment.
     pub experiment: String,
-    /// The configuration, as JSON.
-    pub config: String,
+    /// The configuration.
+    pub config: Value,
     /// The images.
     pub data: Recipe,
 }
 
-impl Saved {
-    /// Of a [`Run::snapshot`].
+impl SavedRun {
+    /// Reads a [`Run::snapshot`].
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let (Header { experiment, config, .. }, files) = unpack(bytes)?;
         let first = Checkpoint::from_bytes(files.first().ok_or_else(damaged)?)?;
@@ -246,26 +266,15 @@ impl Saved {
     }
 }
 
-/// How a saved run begins. Then come a checksum of the rest, the length of the header, the header
-/// as JSON, and a safetensors file for each ensemble.
-const MAGIC: &[u8; 8] = b"HGRUN\0\0\x01";
-
-/// What the header says.
-struct Header {
-    experiment: String,
-    /// As JSON.
-    config: String,
-    seconds: f64,
-    /// See [`Experiment::memory`].
-    memory: String,
-}
-
 fn unpack(bytes: &[u8]) -> Result<(Header, Vec<&[u8]>)> {
     let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| {
-        Error::bad_input(
-            "This is no saved run, or one of another version",
-            "Choose a run that this version has saved",
-        )
+        if bytes.starts_with(b"HGRUN\0\0\x01") {
+            return Error::bad_input(
+                "This saved run was made by version 0.1",
+                "Resume it with that version, or start the experiment again",
+            );
+        }
+        Error::bad_input("This is not a saved run", "Choose a run that this version has saved")
     })?;
     let split = || {
         let (sum, content) = rest.split_first_chunk::<8>()?;
@@ -275,24 +284,20 @@ fn unpack(bytes: &[u8]) -> Result<(Header, Vec<&[u8]>)> {
         if u64::from_le_bytes(*sum) != checksum(content) {
             return None;
         }
-        let header: Value = serde_json::from_str(str::from_utf8(header).ok()?).ok()?;
+        let header: Header = serde_json::from_slice(header).ok()?;
         let mut files = Vec::new();
-        for length in header.get("files")?.as_array()? {
-            let (file, after) = rest.split_at_checked(length.as_u64()? as usize)?;
+        for &length in &header.files {
+            let (file, after) = rest.split_at_checked(length)?;
             files.push(file);
             rest = after;
         }
-        let text = |name| Some(header.get(name)?.as_str()?.to_owned());
-        let seconds = header.get("seconds")?.as_f64()?;
-        let (experiment, config) = (text("experiment")?, text("config")?);
-        let header = Header { experiment, config, seconds, memory: text("memory")? };
         rest.is_empty().then_some((header, files))
     };
     split().ok_or_else(damaged)
 }
 
 fn damaged() -> Error {
-    Error::bad_input("The saved run is damaged", "Start the experiment anew")
+    Error::bad_input("The saved run is damaged", "Start the experiment again")
 }
 
 /// Tells damaged bytes from whole ones: like FNV-1a, but over words, which is eight times as fast.
@@ -302,9 +307,4 @@ fn checksum(bytes: &[u8]) -> u64 {
     let rest = rest.iter().map(|&byte| u64::from(byte));
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(29);
     words.chain(rest).fold(0xcbf2_9ce4_8422_2325, mix)
-}
-
-pub(super) fn to_json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value)
-        .map_err(|error| Error::bad_input(format!("There is no JSON of this: {error}"), ""))
 }

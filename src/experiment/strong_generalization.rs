@@ -1,37 +1,32 @@
-//! Strong generalization: networks that share no training image make the same images from the same
-//! noise, once their training sets are large.
+//! Strong generalization: networks that share no training image generate the same images from the
+//! same noise, once their training sets are large.
 
-use std::time::Duration;
+use serde::{Deserialize, Serialize};
 
-use serde::Serialize;
-
-use super::gallery::Gallery;
-use super::portrait::{Look, Portrait};
-use super::references::References;
-use super::study::{Member, Point, Study};
-use super::{Detail, Experiment, Preset, Progress, cut_evenly};
+use super::ensemble::{Ensemble, Member, Networks, Point};
+use super::evaluation::{EvalConfig, Evaluation};
+use super::{Detail, Experiment, Preset, cost, cut_evenly, largest};
 use crate::compute::Engine;
-use crate::data::{Shape, Split};
+use crate::data::{Split, mean_image};
+use crate::denoiser::DenoiserId;
 use crate::error::Result;
-use crate::json::from_json;
-use crate::metrics::{Closeness, Estimate};
-use crate::train::{self, Session, Status};
+use crate::metrics::Estimate;
+use crate::shape::Shape;
+use crate::train;
 
-/// What to train and what to look at.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+/// What to train and how to evaluate it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Config {
     /// Sizes of the training sets. Each is trained twice: on images `0..n` and on `n..2n`.
     pub sizes: Vec<usize>,
     /// Seeds of the two networks: their weights and batches.
     pub seeds: [u64; 2],
-    /// How they are trained.
+    /// How the networks are trained.
     pub train: train::Config,
-    /// How they are looked at.
-    pub look: Look,
+    /// How they are evaluated.
+    pub evaluation: EvalConfig,
 }
-
-from_json!(Config { sizes, seeds, train, look });
 
 /// How far two networks agree.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -39,30 +34,27 @@ from_json!(Config { sizes, seeds, train, look });
 pub struct Agreement {
     /// Images in each of the two training sets.
     pub n: usize,
-    /// Whether the two still learn.
-    pub status: [Status; 2],
-    /// Cosine between their samples from the same noise, about the mean training image.
+    /// Cosine between their samples from the same noise, after subtracting the mean training image.
     pub cosine: Estimate,
     /// The same for different noise: what agrees by chance.
     pub cosine_other_noise: Estimate,
-    /// How close the samples come to their network's training set.
-    pub closeness: [Closeness; 2],
-    /// Some samples of each, from the same noise.
-    pub galleries: [Gallery; 2],
+    /// The two networks.
+    pub networks: [Point; 2],
 }
 
 /// The experiment.
 #[derive(Debug)]
 pub struct StrongGeneralization {
     config: Config,
-    study: Study,
-    references: References,
+    networks: Networks,
 }
 
 impl Experiment for StrongGeneralization {
     type Config = Config;
     type Findings = Vec<Agreement>;
     const NAME: &'static str = "strong-generalization";
+    const TITLE: &'static str = "Disjoint training sets, same images";
+    const FIGURE: Option<u32> = None;
 
     fn preset(preset: Preset, shape: Shape, seed: u64) -> Config {
         let sizes = match preset {
@@ -70,69 +62,60 @@ impl Experiment for StrongGeneralization {
             Preset::Main => vec![32, 128, 1024, 4096],
             Preset::Faithful => vec![32, 512, 4096],
         };
-        let (train, look) = (preset.train(shape), preset.look(seed));
-        Config { sizes, seeds: [seed, seed.wrapping_add(1)], train, look }
+        let (train, evaluation) = (preset.train(shape), preset.evaluation(seed));
+        Config { sizes, seeds: [seed, seed.wrapping_add(1)], train, evaluation }
     }
 
     fn images(config: &Config) -> usize {
-        config.sizes.iter().copied().max().unwrap_or(0).saturating_mul(2)
+        largest(&config.sizes).saturating_mul(2)
     }
 
-    fn look(config: &Config) -> &Look {
-        &config.look
+    fn evaluation(config: &Config) -> &EvalConfig {
+        &config.evaluation
     }
 
-    fn shares(config: &Config, parts: usize) -> Vec<Config> {
+    fn shards(config: &Config, parts: usize) -> Vec<Config> {
         cut_evenly(&config.sizes, parts).map(|sizes| Config { sizes, ..config.clone() }).collect()
     }
 
-    async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {
-        let [a, b] = config.seeds;
-        let halves = |&n| [Member { first: 0, n, seed: a }, Member { first: n, n, seed: b }];
-        let members: Vec<_> = config.sizes.iter().flat_map(halves).collect();
-        let study = Study::new(engine, split, &members, &config.train, &config.look).await?;
-        let references = References::new(engine, split, &members, &config.look)?;
-        Ok(Self { config, study, references })
+    fn flop(config: &Config, dim: usize) -> Result<f64> {
+        Ok(2.0 * cost::networks(&config.sizes, &config.train, &config.evaluation, 1, dim)?)
     }
 
-    async fn advance(&mut self, slice: Duration) -> Result<Progress> {
-        Ok(Progress::of(self.study.advance(slice).await?))
+    async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {
+        let Config { sizes, seeds: [a, b], train, evaluation } = &config;
+        let pair = |&n| [Member { first: 0, n, seed: *a }, Member { first: n, n, seed: *b }];
+        let members: Vec<_> = sizes.iter().flat_map(pair).collect();
+        let networks = Networks::new(engine, split, &members, train, evaluation).await?;
+        Ok(Self { config, networks })
     }
 
     async fn findings(&mut self, detail: Detail) -> Result<Vec<Agreement>> {
-        let portraits = self.study.portraits(detail).await?;
-        let references = self.references.at(detail).await?;
-        let points = self.study.describe(&portraits, references).await?;
-        let dim = self.study.split().dim();
-        let pairs = portraits.as_chunks::<2>().0.iter().zip(points.as_chunks::<2>().0);
-        let agreement = |([a, b], points): (&[Portrait; 2], &[Point; 2])| {
-            let n = points[0].member.n;
-            let mean = mean_image(self.study.split().subset(0..2 * n)?, dim);
+        let Networks { ensemble, references } = &mut self.networks;
+        let evaluated = ensemble.evaluate(detail).await?;
+        let points = ensemble.describe(&evaluated, references.at(detail).await?).await?;
+        let split = ensemble.split();
+        let agreement = |([a, b], networks): (&[Evaluation; 2], &[Point; 2])| {
+            let n = networks[0].member.n;
+            let mean = mean_image(split.subset(0..2 * n)?, split.dim());
             let mut other_noise = b.clone();
-            other_noise.samples.rotate_left(dim);
+            other_noise.samples.rotate_left(split.dim());
             Ok(Agreement {
                 n,
-                status: points.each_ref().map(|point| point.status),
                 cosine: a.sample_cosine(b, &mean),
                 cosine_other_noise: a.sample_cosine(&other_noise, &mean),
-                closeness: points.each_ref().map(|point| point.closeness.clone()),
-                galleries: points.each_ref().map(|point| point.gallery.clone()),
+                networks: networks.clone(),
             })
         };
-        pairs.map(agreement).collect()
+        let trained = &evaluated.denoisers[&DenoiserId::TRAINED];
+        trained.as_chunks().0.iter().zip(points.as_chunks().0).map(agreement).collect()
     }
 
     fn config(&self) -> &Config {
         &self.config
     }
 
-    fn sessions(&mut self) -> Vec<&mut Session> {
-        vec![self.study.session_mut()]
+    fn ensembles(&mut self) -> Vec<&mut Ensemble> {
+        vec![&mut self.networks.ensemble]
     }
-}
-
-fn mean_image(images: &[f32], dim: usize) -> Vec<f32> {
-    let count = (images.len() / dim) as f64;
-    let mean = |i| images[i..].iter().step_by(dim).map(|&v| f64::from(v)).sum::<f64>() / count;
-    (0..dim).map(|i| mean(i) as f32).collect()
 }

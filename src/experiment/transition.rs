@@ -1,48 +1,44 @@
-//! Figure 1: the more training images, the fewer copies among the samples, and the more linear the
-//! network. All sizes train together, as one ensemble.
+//! Figure 1: with more training images, fewer samples are copies, and the network becomes more
+//! linear. All sizes train together, as one ensemble.
 
-use std::time::Duration;
+use serde::{Deserialize, Serialize};
 
-use serde::Serialize;
-
-use super::portrait::Look;
-use super::references::References;
-use super::study::{Member, Point, Study};
-use super::{Detail, Experiment, Preset, Progress, cut_evenly};
+use super::ensemble::{Ensemble, Member, Networks, Point};
+use super::evaluation::EvalConfig;
+use super::{Detail, Experiment, Preset, cost, cut_evenly, largest};
 use crate::compute::Engine;
-use crate::data::{Shape, Split};
+use crate::data::Split;
 use crate::error::Result;
-use crate::json::from_json;
-use crate::train::{self, Session};
+use crate::shape::Shape;
+use crate::train;
 
-/// What to train and what to look at.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+/// What to train and how to evaluate it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Config {
     /// Sizes of the training sets, which are nested.
     pub sizes: Vec<usize>,
     /// Each size is trained once from each seed.
     pub seeds: Vec<u64>,
-    /// How they are trained.
+    /// How the networks are trained.
     pub train: train::Config,
-    /// How they are looked at.
-    pub look: Look,
+    /// How they are evaluated.
+    pub evaluation: EvalConfig,
 }
-
-from_json!(Config { sizes, seeds, train, look });
 
 /// The experiment.
 #[derive(Debug)]
 pub struct Transition {
     config: Config,
-    study: Study,
-    references: References,
+    networks: Networks,
 }
 
 impl Experiment for Transition {
     type Config = Config;
     type Findings = Vec<Point>;
     const NAME: &'static str = "transition";
+    const TITLE: &'static str = "From memorization to generalization";
+    const FIGURE: Option<u32> = Some(1);
 
     fn preset(preset: Preset, shape: Shape, seed: u64) -> Config {
         let sizes = match preset {
@@ -51,43 +47,53 @@ impl Experiment for Transition {
             Preset::Faithful => vec![8, 16, 32, 64, 128, 256, 512, 1024, 2048, 8192],
         };
         let train = preset.train(shape);
-        let look = Look { shown: 12, ..preset.look(seed) };
-        Config { sizes, seeds: vec![seed], train, look }
+        let evaluation = EvalConfig { shown: 12, ..preset.evaluation(seed) };
+        Config { sizes, seeds: vec![seed], train, evaluation }
     }
 
     fn images(config: &Config) -> usize {
-        config.sizes.iter().copied().max().unwrap_or(0)
+        largest(&config.sizes)
     }
 
-    fn look(config: &Config) -> &Look {
-        &config.look
+    fn evaluation(config: &Config) -> &EvalConfig {
+        &config.evaluation
     }
 
-    fn shares(config: &Config, parts: usize) -> Vec<Config> {
-        cut_evenly(&config.sizes, parts).map(|sizes| Config { sizes, ..config.clone() }).collect()
+    fn shards(config: &Config, parts: usize) -> Vec<Config> {
+        // Sizes first, then the seeds of each size, so that the order of the findings stays.
+        let count = config.sizes.len().max(1);
+        let sizes = cut_evenly(&config.sizes, parts).enumerate();
+        let shards = sizes.flat_map(|(i, sizes)| {
+            let of_size =
+                if parts > count { (i + 1) * parts / count - i * parts / count } else { 1 };
+            let shard = move |seeds| Config { sizes: sizes.clone(), seeds, ..config.clone() };
+            cut_evenly(&config.seeds, of_size).map(shard)
+        });
+        shards.collect()
+    }
+
+    fn flop(config: &Config, dim: usize) -> Result<f64> {
+        let Config { sizes, seeds, train, evaluation } = config;
+        Ok(cost::networks(sizes, train, evaluation, 1, dim)? * seeds.len() as f64)
     }
 
     async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {
         let of_size = |&n| config.seeds.iter().map(move |&seed| Member { first: 0, n, seed });
         let members: Vec<_> = config.sizes.iter().flat_map(of_size).collect();
-        let study = Study::new(engine, split, &members, &config.train, &config.look).await?;
-        let references = References::new(engine, split, &members, &config.look)?;
-        Ok(Self { config, study, references })
-    }
-
-    async fn advance(&mut self, slice: Duration) -> Result<Progress> {
-        Ok(Progress::of(self.study.advance(slice).await?))
+        let Config { train, evaluation, .. } = &config;
+        let networks = Networks::new(engine, split, &members, train, evaluation).await?;
+        Ok(Self { config, networks })
     }
 
     async fn findings(&mut self, detail: Detail) -> Result<Vec<Point>> {
-        self.study.points(&mut self.references, detail).await
+        self.networks.points(detail).await
     }
 
     fn config(&self) -> &Config {
         &self.config
     }
 
-    fn sessions(&mut self) -> Vec<&mut Session> {
-        vec![self.study.session_mut()]
+    fn ensembles(&mut self) -> Vec<&mut Ensemble> {
+        vec![&mut self.networks.ensemble]
     }
 }

@@ -1,7 +1,7 @@
 //! Adam (Kingma & Ba 2015) over all weights of a member, and the weights' moving average, at the
-//! [`pace`](super::pace) of the step.
+//! [`finish_step`](super::finish_step) of the step.
 
-use super::pace::PACE;
+use super::finish_step::STEP_STATE;
 use super::{Call, LOGISTIC, VALUE, VIEWS, cover, params, side_by_side, wgsl, wide};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -25,7 +25,7 @@ pub static KERNEL: Kernel = Kernel {
     wgsl: &[VIEWS, VALUE, wgsl!("adam.wgsl")],
     params: Params::FIELDS,
     bindings: &[
-        ("pace", Access::Read),
+        ("step_state", Access::Read),
         ("gradients", Access::Read),
         ("weights", Access::Write),
         ("momentum", Access::Write),
@@ -38,12 +38,12 @@ pub static KERNEL: Kernel = Kernel {
 /// Records an update of `len` weights.
 pub fn record(
     program: &mut Program,
-    [pace, gradients, weights, momentum, variance, average]: [View; 6],
+    [step_state, gradients, weights, momentum, variance, average]: [View; 6],
     len: usize,
 ) -> Result<()> {
     let params = Params { len: len as u32, beta1: BETA1, beta2: BETA2, epsilon: EPSILON };
     let bindings = [
-        (pace, PACE),
+        (step_state, STEP_STATE),
         (gradients, len),
         (weights, len),
         (momentum, len),

@@ -1,11 +1,11 @@
 //! What the network learns from: the noisy images `c_in (y + σ n)` and the targets
-//! `(σ y - σ_data² n) / (σ_data √(σ² + σ_data²))` (see [`crate::model::precondition`]).
+//! `(σ y - σ_data² n) / (σ_data √(σ² + σ_data²))` (see [`super::Edm`]).
 
+use super::Edm;
 use super::noise::CLOCK;
 use super::{Call, RNG, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use crate::model::precondition::Edm;
 use crate::rng::{Stream, fill_normals_keyed};
 
 params! {

@@ -13,12 +13,12 @@
 
 use std::cell::Cell;
 
+use super::PARAMETER_ALIGN;
 use super::matmul::Tile;
 use super::{Call, VALUE, VIEWS, aligned, params, side_by_side, wgsl};
 use crate::compute::simd::{self, Vectorized, load, mul_add, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use crate::model::Parameters;
 
 /// Taps of a kernel.
 pub const TAPS: usize = 9;
@@ -102,7 +102,7 @@ impl Conv {
     /// Where the bias begins, counted from the weights: tensors are aligned.
     #[must_use]
     pub const fn bias(&self) -> usize {
-        self.weights().next_multiple_of(Parameters::ALIGN)
+        self.weights().next_multiple_of(PARAMETER_ALIGN)
     }
 
     /// Elements from the first weight to the last bias.

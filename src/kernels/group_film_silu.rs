@@ -4,13 +4,13 @@
 //! may be absent. Either way a channel of an image is scaled and shifted by two numbers, so `x` is
 //! all that the backward pass needs.
 
+use super::Film;
 use super::group_moments::Groups;
 use super::matmul::silu;
 use super::{Call, LOGISTIC, VALUE, VIEWS, cover, params, side_by_side, wgsl, wide};
 use crate::compute::simd::{self, Vectorized, load, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use crate::model::Film;
 
 params! {
     struct Params {

@@ -4,6 +4,7 @@
 
 use std::cell::Cell;
 
+use super::Film;
 use super::group_film_silu::{Affine, Affines};
 use super::group_moments::Groups;
 use super::silu::slope;
@@ -11,7 +12,6 @@ use super::{ACTIVATION, Call, LOGISTIC, VIEWS, cover, params, side_by_side, wgsl
 use crate::compute::simd::{self, Vectorized, load, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use crate::model::Film;
 
 params! {
     struct Params {

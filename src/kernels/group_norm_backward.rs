@@ -6,12 +6,12 @@
 //! [`group_film_silu_backward`](super::group_film_silu_backward) has summed over the pixels:
 //! `Σ d_n = Σ (1 + g) d_b` and `Σ d_n n = Σ (1 + g) d_g` over the channels of the group.
 
+use super::Film;
 use super::group_moments::Groups;
 use super::{Call, VIEWS, cover, params, wgsl};
 use crate::compute::simd::{self, Vectorized, load, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use crate::model::Film;
 
 params! {
     struct Params {

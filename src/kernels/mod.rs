@@ -12,6 +12,9 @@ pub mod conv;
 pub mod conv_weight_backward;
 pub mod denoising_loss;
 pub mod divide_rows;
+mod edm;
+mod film;
+pub mod finish_step;
 pub mod group_film_silu;
 pub mod group_film_silu_backward;
 pub mod group_moments;
@@ -25,7 +28,6 @@ pub mod noise_features;
 pub mod norm_film_silu;
 pub mod norm_film_silu_backward;
 pub mod ode_step;
-pub mod pace;
 pub mod philox_words;
 pub mod precondition_input;
 pub mod precondition_output;
@@ -36,6 +38,9 @@ pub mod silu_backward;
 pub mod softmax_tile;
 pub mod space_to_depth;
 pub mod square_sums;
+
+pub use edm::Edm;
+pub use film::Film;
 
 use std::mem::take;
 use std::ops::Range;
@@ -66,7 +71,7 @@ pub static ALL: &[&Kernel] = &[
     &norm_film_silu::KERNEL,
     &norm_film_silu_backward::KERNEL,
     &ode_step::KERNEL,
-    &pace::KERNEL,
+    &finish_step::KERNEL,
     &philox_words::KERNEL,
     &precondition_input::KERNEL,
     &precondition_output::KERNEL,
@@ -78,6 +83,9 @@ pub static ALL: &[&Kernel] = &[
     &space_to_depth::KERNEL,
     &square_sums::KERNEL,
 ];
+
+/// Tensors of a network begin at multiples of this, so that kernels may load vectors.
+pub(crate) const PARAMETER_ALIGN: usize = 4;
 
 /// Threads of a one-dimensional workgroup.
 pub const THREADS: usize = 64;
@@ -171,8 +179,18 @@ pub struct Sigma {
     pub view: View,
     /// Whether each row has its own value; else all rows share the first.
     pub per_row: bool,
-    /// The value, where it is known when recording (a sampler's grid).
-    pub level: Option<f32>,
+    /// Which level of a sampler's schedule it is, if it is one.
+    pub level: Option<Level>,
+}
+
+/// A noise level of a sampler's schedule. Denoisers that know only some levels find theirs by its
+/// index; the value guards against another schedule.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Level {
+    /// Position in the schedule, from the highest level.
+    pub index: usize,
+    /// The noise level itself.
+    pub sigma: f32,
 }
 
 impl Sigma {

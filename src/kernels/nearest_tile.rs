@@ -33,10 +33,10 @@ pub static KERNEL: Kernel = Kernel {
 /// training set; `best` and `index` take two values for each row, nearest first.
 pub fn record(
     program: &mut Program,
-    tile: super::softmax_tile::Tile,
+    tile: super::softmax_tile::ImageTile,
     [norms, range, s, best, index]: [View; 5],
 ) -> Result<()> {
-    let super::softmax_tile::Tile { rows, cols, first } = tile;
+    let super::softmax_tile::ImageTile { rows, cols, first } = tile;
     let params = Params {
         rows: rows as u32,
         cols: cols as u32,

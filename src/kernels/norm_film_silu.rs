@@ -1,11 +1,11 @@
 //! `out = silu(n ⊙ (1 + g) + b)` with `n = h / rms(h)`: what a residual block does before its linear
 //! layer, in one pass. `n` and `1 / rms(h)` are kept for the backward pass.
 
+use super::Film;
 use super::matmul::silu;
 use super::{ACTIVATION, Call, LOGISTIC, ROW_SUM, VIEWS, dot, params, side_by_side, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use crate::model::Film;
 
 /// Added to the mean square, so that a row of zeros stays zero.
 const EPSILON: f32 = 1e-6;

@@ -4,12 +4,12 @@
 //! With `u = n ⊙ (1 + g) + b` and `δ = d_out ⊙ silu'(u)`:
 //! `d_g = δ ⊙ n`, `d_b = δ`, `d_n = δ ⊙ (1 + g)`, `d_h += (d_n - n · mean(d_n ⊙ n)) / rms(h)`.
 
+use super::Film;
 use super::norm_film_silu::Kept;
 use super::silu::slope;
 use super::{ACTIVATION, Call, LOGISTIC, ROW_SUM, VIEWS, dot, params, side_by_side, sum, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use crate::model::Film;
 
 params! {
     struct Params { rows: u32, cols: u32, film_stride: u32 }

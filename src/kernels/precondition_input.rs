@@ -1,9 +1,9 @@
 //! `out = c_in(σ) x`: the image as the network sees it, of unit variance at every noise level.
 
+use super::Edm;
 use super::{Call, Sigma, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use crate::model::precondition::Edm;
 
 params! {
     struct Params { rows: u32, cols: u32, sigma_stride: u32, sigma_data: f32 }

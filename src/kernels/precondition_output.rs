@@ -1,9 +1,9 @@
 //! `f = c_skip(σ) x + c_out(σ) f`: the denoised image in place of the network's output.
 
+use super::Edm;
 use super::{Call, Sigma, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
-use crate::model::precondition::Edm;
 
 params! {
     struct Params { rows: u32, cols: u32, sigma_stride: u32, sigma_data: f32 }

@@ -45,7 +45,7 @@ pub static KERNEL: Kernel = Kernel {
 
 /// A tile of training images against a batch of noisy ones.
 #[derive(Debug, Clone, Copy)]
-pub struct Tile {
+pub struct ImageTile {
     /// Noisy images.
     pub rows: usize,
     /// Training images in this tile.
@@ -59,11 +59,11 @@ pub struct Tile {
 /// `norms` holds `‖y‖²` of this tile; `range` is the member's training set, `[first, end)` in the pool.
 pub fn record(
     program: &mut Program,
-    tile: Tile,
+    tile: ImageTile,
     sigma: Sigma,
     [norms, range, s, state]: [View; 4],
 ) -> Result<()> {
-    let Tile { rows, cols, first } = tile;
+    let ImageTile { rows, cols, first } = tile;
     let params = Params {
         rows: rows as u32,
         cols: cols as u32,
@@ -82,7 +82,7 @@ pub fn record(
 fn logits(s: &mut [f32], norms: &[f32], tightness: f32, tops: &mut [f32; LANES]) {
     for ((s, norm), top) in s.iter_mut().zip(norms).zip(tops) {
         *s = (*s - 0.5 * norm) * tightness;
-        *top = larger(*s, *top);
+        *top = max(*s, *top);
     }
 }
 
@@ -91,22 +91,22 @@ fn logits(s: &mut [f32], norms: &[f32], tightness: f32, tops: &mut [f32; LANES])
 fn weights(s: &mut [f32], top: f32, sums: &mut [f32; LANES], moments: &mut [f32; LANES]) {
     for ((s, sum), moment) in s.iter_mut().zip(sums).zip(moments) {
         let logit = *s - top;
-        let weight = faded(logit);
+        let weight = exp_weight(logit);
         *s = weight;
         *sum += weight;
-        *moment += weight * larger(logit, FAINTEST);
+        *moment += weight * max(logit, FAINTEST);
     }
 }
 
 /// `e` to the power of a logit that is at most 0.
 #[inline(always)]
-fn faded(logit: f32) -> f32 {
+fn exp_weight(logit: f32) -> f32 {
     if logit < FAINTEST { 0.0 } else { exp_negative(logit) }
 }
 
 /// The larger one, as a vector knows it: `f32::max` is a call for each number in wasm.
 #[inline(always)]
-fn larger(a: f32, b: f32) -> f32 {
+fn max(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
 }
 
@@ -136,9 +136,9 @@ fn cpu(call: &mut Call<'_>) {
             logits(s, norms, tightness, &mut tops);
         }
         logits(rest, norm_rest, tightness, &mut tops);
-        let top = tops.into_iter().fold(before[0], larger);
+        let top = tops.into_iter().fold(before[0], max);
         let shift = before[0] - top;
-        let scale = if before[1] > 0.0 { faded(shift) } else { 0.0 };
+        let scale = if before[1] > 0.0 { exp_weight(shift) } else { 0.0 };
         let (mut sums, mut moments) = ([0.0_f32; LANES], [0.0_f32; LANES]);
         let (chunks, rest) = s.as_chunks_mut::<LANES>();
         for s in chunks {

@@ -3,8 +3,8 @@
 
 use super::{Call, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
-use crate::data::Shape;
 use crate::error::{Error, Result};
+use crate::shape::Shape;
 
 params! {
     struct Params { images: u32, height: u32, width: u32, channels: u32, inverse: u32 }

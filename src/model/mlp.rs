@@ -4,7 +4,8 @@
 //! scales `g` and shifts `b` come from the noise level.
 
 use super::{
-    Linear, Modulation, ModulationIn, Network, Parameters, PlacedNetwork, PlacedTraining, check_dim,
+    Dense, Modulation, Network, Parameters, PlacedModulation, PlacedNetwork, PlacedTraining,
+    check_dim,
 };
 use crate::compute::{Buffer, Program, View, elements};
 use crate::error::{Error, Result};
@@ -30,9 +31,9 @@ struct Layers {
     dim: usize,
     width: usize,
     modulation: Modulation,
-    input: Linear,
-    blocks: Vec<Linear>,
-    output: Linear,
+    input: Dense,
+    blocks: Vec<Dense>,
+    output: Dense,
 }
 
 impl Mlp {
@@ -52,10 +53,10 @@ impl Mlp {
         let mut parameters = Parameters::default();
         let p = &mut parameters;
         let modulation = Modulation::declare(p, width.saturating_mul(2 * depth));
-        let input = Linear::declare(p, "input", [dim, width], 1.0);
-        let block = |i| Linear::declare(p, &format!("block.{i}"), [width, width], 1.0);
+        let input = Dense::declare(p, "input", [dim, width], 1.0);
+        let block = |i| Dense::declare(p, &format!("block.{i}"), [width, width], 1.0);
         let blocks = (0..depth).map(block).collect();
-        let output = Linear::declare(&mut parameters, "output", [width, dim], OUTPUT_GAIN);
+        let output = Dense::declare(&mut parameters, "output", [width, dim], OUTPUT_GAIN);
         let parameters = parameters.check()?;
         Ok(Self { parameters, layers: Layers { dim, width, modulation, input, blocks, output } })
     }
@@ -66,8 +67,8 @@ impl Mlp {
         rows: usize,
         weights: View,
         blocks: Vec<BlockIn>,
-    ) -> Result<MlpIn> {
-        Ok(MlpIn {
+    ) -> Result<PlacedMlp> {
+        Ok(PlacedMlp {
             modulation: self.layers.modulation.place(program, rows, weights)?,
             h: program.buffer("h", elements([rows, self.layers.width]))?,
             layers: self.layers.clone(),
@@ -145,24 +146,24 @@ impl BlockIn {
 
 /// An [`Mlp`] that stands in a program.
 #[derive(Debug, Clone)]
-struct MlpIn {
+struct PlacedMlp {
     layers: Layers,
-    modulation: ModulationIn,
+    modulation: PlacedModulation,
     blocks: Vec<BlockIn>,
     h: Buffer,
     weights: View,
     rows: usize,
 }
 
-impl MlpIn {
+impl PlacedMlp {
     /// The layer, the activations and the first column of the scales and shifts of each block.
-    fn blocks(&self) -> impl DoubleEndedIterator<Item = (Linear, BlockIn, usize)> {
+    fn blocks(&self) -> impl DoubleEndedIterator<Item = (Dense, BlockIn, usize)> {
         let blocks = self.layers.blocks.iter().zip(&self.blocks).enumerate();
         blocks.map(|(i, (&layer, &block))| (layer, block, 2 * self.layers.width * i))
     }
 }
 
-impl PlacedNetwork for MlpIn {
+impl PlacedNetwork for PlacedMlp {
     fn forward(&self, program: &mut Program, x: View, sigma: Sigma, out: View) -> Result<()> {
         let Self { layers: Layers { width, input, output, .. }, weights, rows, h, .. } = *self;
         let film = self.modulation.forward(program, sigma)?;
@@ -179,7 +180,7 @@ impl PlacedNetwork for MlpIn {
 /// An [`Mlp`] that stands in a program and learns there.
 #[derive(Debug, Clone)]
 struct MlpTraining {
-    forward: MlpIn,
+    forward: PlacedMlp,
     gradients: View,
     d_h: Buffer,
     d_active: Buffer,
@@ -194,7 +195,8 @@ impl PlacedNetwork for MlpTraining {
 
 impl PlacedTraining for MlpTraining {
     fn backward(&self, program: &mut Program, x: View, d_out: View) -> Result<()> {
-        let Self { forward: MlpIn { weights, rows, h, .. }, gradients, d_h, d_active, .. } = *self;
+        let Self { forward: PlacedMlp { weights, rows, h, .. }, gradients, d_h, d_active, .. } =
+            *self;
         let Layers { width, input, output, .. } = self.forward.layers;
         output.backward(program, gradients, h, d_out, rows)?;
         output.backward_input(weights, d_out, d_h, rows).record(program)?;

@@ -7,7 +7,6 @@
 //! touches the other's activations.
 
 pub mod mlp;
-pub mod precondition;
 pub mod unet;
 
 use std::fmt::Debug;
@@ -16,18 +15,19 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::compute::{Buffer, Program, View, elements};
-use crate::data::Shape;
 use crate::error::{Error, Result};
-use crate::json::{FromJson, Json};
 use crate::kernels::matmul::{Activation, Layout, Matmul};
 use crate::kernels::noise_features::FEATURES;
-use crate::kernels::{Sigma, column_sums, noise_features, silu, silu_backward};
+use crate::kernels::{
+    Film, PARAMETER_ALIGN, Sigma, column_sums, noise_features, silu, silu_backward,
+};
 use crate::rng::{Stream, fill_normals};
+use crate::shape::Shape;
 use unet::Norm;
 
 /// Which network, and its size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Architecture {
     /// A residual multilayer perceptron.
     Mlp {
@@ -48,18 +48,6 @@ pub enum Architecture {
         /// What comes before an activation.
         norm: Norm,
     },
-}
-
-impl FromJson for Architecture {
-    fn from_json(json: &Json<'_>) -> Result<Self> {
-        let is_unet = json.field("kind").one_of(&["mlp", "unet"])? == 1;
-        let width = json.get("width")?;
-        if is_unet {
-            let (shape, norm) = (json.get("shape")?, json.get("norm")?);
-            return Ok(Self::UNet { shape, width, levels: json.get("levels")?, norm });
-        }
-        Ok(Self::Mlp { width, depth: json.get("depth")? })
-    }
 }
 
 impl Architecture {
@@ -95,7 +83,7 @@ impl Architecture {
     }
 }
 
-/// A network `F_θ(c_in x, σ)` that maps an image to an image (see [`precondition`]).
+/// A network `F_θ(c_in x, σ)` that maps an image to an image (see [`Edm`](crate::kernels::Edm)).
 pub trait Network: Debug + Send + Sync {
     /// Numbers in an image.
     fn dim(&self) -> usize;
@@ -121,7 +109,7 @@ pub trait Network: Debug + Send + Sync {
     ) -> Result<Box<dyn PlacedTraining>>;
 }
 
-/// A network that stands in a program.
+/// A network placed in a program.
 pub trait PlacedNetwork {
     /// Records `out = F(x; σ)`, where `x` is already scaled by `c_in`.
     ///
@@ -129,7 +117,7 @@ pub trait PlacedNetwork {
     fn forward(&self, program: &mut Program, x: View, sigma: Sigma, out: View) -> Result<()>;
 }
 
-/// A network that stands in a program and can learn there.
+/// A network placed in a program where it can learn.
 pub trait PlacedTraining: PlacedNetwork {
     /// Records the backward pass of the forward pass recorded before it, from the same `x`, with
     /// one noise level to each row. Every gradient is overwritten, none is added to. `d_out` may be
@@ -189,7 +177,7 @@ fn check_dim(dim: usize) -> Result<()> {
 
 impl Parameters {
     /// Tensors begin at multiples of this, so that kernels may load vectors. The gaps stay zero.
-    pub(crate) const ALIGN: usize = 4;
+    pub(crate) const ALIGN: usize = PARAMETER_ALIGN;
 
     /// Appends a tensor with normal initial values and returns its offset. Nothing is allocated, and
     /// any size may be declared; [`check`](Self::check) refuses those that no network has.
@@ -245,16 +233,16 @@ impl Parameters {
     }
 }
 
-/// A linear layer `y = x W + b` among the parameters; `W` is stored `inputs × outputs`.
+/// A dense layer `y = x W + b` among the parameters; `W` is stored `inputs × outputs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Linear {
+pub struct Dense {
     inputs: usize,
     outputs: usize,
     weight: usize,
     bias: usize,
 }
 
-impl Linear {
+impl Dense {
     /// Declares `<name>.weight`, normal with deviation `gain / √inputs`, and `<name>.bias`, zero.
     pub fn declare(
         parameters: &mut Parameters,
@@ -318,22 +306,27 @@ const MODULATION_GAIN: f32 = 0.3;
 /// layer to every scale and shift that the network's blocks use (FiLM).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Modulation {
-    embed: Linear,
-    film: Linear,
+    embed: Dense,
+    film: Dense,
 }
 
 impl Modulation {
     /// Declares an embedding with `outputs` scales and shifts, all blocks together.
     pub fn declare(parameters: &mut Parameters, outputs: usize) -> Self {
         Self {
-            embed: Linear::declare(parameters, "embedding", [FEATURES, EMBEDDING], 1.0),
-            film: Linear::declare(parameters, "film", [EMBEDDING, outputs], MODULATION_GAIN),
+            embed: Dense::declare(parameters, "embedding", [FEATURES, EMBEDDING], 1.0),
+            film: Dense::declare(parameters, "film", [EMBEDDING, outputs], MODULATION_GAIN),
         }
     }
 
     /// Room for `rows` noise levels.
-    pub fn place(self, program: &mut Program, rows: usize, weights: View) -> Result<ModulationIn> {
-        Ok(ModulationIn {
+    pub fn place(
+        self,
+        program: &mut Program,
+        rows: usize,
+        weights: View,
+    ) -> Result<PlacedModulation> {
+        Ok(PlacedModulation {
             layers: self,
             rows,
             weights,
@@ -347,31 +340,9 @@ impl Modulation {
     }
 }
 
-/// Scales and shifts as a block finds them: one row for all images, or one for each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Film {
-    /// The first row.
-    pub view: View,
-    /// Elements from row to row; 0 if all images share the first.
-    pub stride: usize,
-}
-
-impl Film {
-    /// The scales and shifts from column `offset` on.
-    #[must_use]
-    pub const fn at(self, offset: usize) -> Self {
-        Self { view: self.view.at(offset), stride: self.stride }
-    }
-
-    /// The binding of `cols` columns of `rows` rows.
-    pub(crate) const fn bind(self, rows: usize, cols: usize) -> (View, usize) {
-        (self.view, (rows - 1) * self.stride + cols)
-    }
-}
-
-/// A [`Modulation`] that stands in a program.
+/// A [`Modulation`] placed in a program.
 #[derive(Debug, Clone, Copy)]
-pub struct ModulationIn {
+pub struct PlacedModulation {
     layers: Modulation,
     rows: usize,
     weights: View,
@@ -382,7 +353,7 @@ pub struct ModulationIn {
     out: Buffer,
 }
 
-impl ModulationIn {
+impl PlacedModulation {
     /// Records the scales and shifts of `sigma`.
     pub fn forward(&self, program: &mut Program, sigma: Sigma) -> Result<Film> {
         let Modulation { embed, film } = self.layers;

@@ -10,11 +10,12 @@ use serde_json::{Map, Value, json};
 
 use super::Config;
 use crate::data::Recipe;
+use crate::denoiser::Trained;
 use crate::error::{Error, Result};
-use crate::json;
-use crate::kernels::noise;
-use crate::kernels::pace::TRAINING_CLOCK;
+use crate::kernels::finish_step::TRAINING_CLOCK;
+use crate::kernels::{Edm, noise};
 use crate::model::Parameters;
+use crate::serial;
 
 /// Says what the file is, in its metadata.
 const FORMAT: &str = "hidden-gaussian run 1";
@@ -42,6 +43,13 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
+    /// The saved networks, with the moving average of their weights, ready to sample from.
+    pub fn denoiser(&self) -> Result<Trained> {
+        let network = self.config.architecture.network(self.dim)?;
+        let edm = Edm { sigma_data: self.config.sigma_data };
+        Ok(Trained::saved(network, edm, self.average.as_slice().into()))
+    }
+
     /// The file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let network = self.config.architecture.network(self.dim)?;
@@ -114,9 +122,10 @@ impl Checkpoint {
             return Err(broken("it is of another kind or version"));
         }
         let bad = |name: &str| broken(&format!("“{name}” makes no sense"));
-        let config: Config = json::parse(meta("config")?).map_err(|_| bad("config"))?;
+        let config: Config = serial::parse(meta("config")?).map_err(|_| bad("config"))?;
         config.check()?;
-        let ranges: Vec<Range<usize>> = json::parse(meta("ranges")?).map_err(|_| bad("ranges"))?;
+        let ranges: Vec<Range<usize>> =
+            serial::parse(meta("ranges")?).map_err(|_| bad("ranges"))?;
         let dim: usize = meta("dim")?.parse().map_err(|_| bad("dim"))?;
         let step: u32 = meta("step")?.parse().map_err(|_| bad("step"))?;
         if step > config.steps {
@@ -124,7 +133,7 @@ impl Checkpoint {
         }
         let data = u64::from_str_radix(meta("data")?, 16).map_err(|_| bad("data"))?;
         let recipe = match meta("recipe") {
-            Ok(recipe) => Some(json::parse(recipe).map_err(|_| bad("recipe"))?),
+            Ok(recipe) => Some(serial::parse(recipe).map_err(|_| bad("recipe"))?),
             Err(_) => None,
         };
         if ranges.is_empty() || ranges.len() != config.seeds.len() {

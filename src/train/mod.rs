@@ -2,11 +2,11 @@
 //!
 //! ```no_run
 //! # async fn example(images: Vec<f32>) -> hidden_gaussian::Result<()> {
-//! use hidden_gaussian::{compute::Engine, denoiser::TrainingSets, train::{Config, Session}};
+//! use hidden_gaussian::{compute::Engine, data::TrainingSets, train::{Config, Session}};
 //! let sets = TrainingSets::new(images, 144, vec![0..16, 0..1024])?;
-//! let mut session = Session::new(&Engine::Cpu, Config::quick(vec![1, 2]), &sets).await?;
+//! let mut session = Session::new(&Engine::cpu(), Config::quick(vec![1, 2]), &sets).await?;
 //! while session.step(100)? > 0 {
-//!     println!("{:?}", session.report().await?);
+//!     println!("{:?}", session.progress().await?);
 //! }
 //! let bytes = session.snapshot().await?.to_bytes()?;
 //! # Ok(()) }
@@ -16,23 +16,24 @@ mod checkpoint;
 mod session;
 
 pub use checkpoint::Checkpoint;
-pub use session::{MemberReport, Plan, Report, Session, Status};
+pub use session::{MemberProgress, Plan, Progress, Session, Status};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::data::{SIGMA_DATA, Shape};
+use crate::data::SIGMA_DATA;
 use crate::error::{Error, Result};
-use crate::json::from_json;
-use crate::kernels::pace::Schedule;
+use crate::kernels::finish_step::RateSchedule;
 use crate::model::Architecture;
 use crate::model::unet::Norm;
+use crate::serial::decimal;
+use crate::shape::Shape;
 
 /// Most images in a batch.
 pub const MAX_BATCH: usize = 4096;
 
 /// How an ensemble is trained.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Config {
     /// The network, the same for all members.
     pub architecture: Architecture,
@@ -41,42 +42,34 @@ pub struct Config {
     /// Steps of the whole run.
     pub steps: u32,
     /// Highest learning rate.
+    #[serde(serialize_with = "decimal::serialize")]
     pub rate: f32,
-    /// Share of the learning rate that is left at the end; 1 keeps it constant.
+    /// Fraction of the learning rate that is left at the end; 1 keeps it constant.
+    #[serde(serialize_with = "decimal::serialize")]
     pub floor: f32,
     /// Steps in which the learning rate rises.
     pub warm_up: u32,
     /// Largest norm of a gradient, if there is one.
+    #[serde(serialize_with = "decimal::serialize")]
     pub clip: Option<f32>,
     /// A member whose loss exceeds this has diverged. A network that knows nothing has loss 1.
+    #[serde(serialize_with = "decimal::serialize")]
     pub blow_up: f32,
     /// Most that the weights' moving average keeps of itself in a step.
+    #[serde(serialize_with = "decimal::serialize")]
     pub ema_limit: f32,
     /// Mean of `ln σ`.
+    #[serde(serialize_with = "decimal::serialize")]
     pub log_sigma_mean: f32,
     /// Standard deviation of `ln σ`.
+    #[serde(serialize_with = "decimal::serialize")]
     pub log_sigma_deviation: f32,
     /// Standard deviation of the data: a [`Split`](crate::data::Split) scales them to [`SIGMA_DATA`].
+    #[serde(serialize_with = "decimal::serialize")]
     pub sigma_data: f32,
     /// The seed of each member.
     pub seeds: Vec<u64>,
 }
-
-from_json!(Config {
-    architecture,
-    batch,
-    steps,
-    rate,
-    floor,
-    warm_up,
-    clip,
-    blow_up,
-    ema_limit,
-    log_sigma_mean,
-    log_sigma_deviation,
-    sigma_data,
-    seeds,
-});
 
 impl Config {
     /// The quick preset: an MLP of 192 units that trains in seconds.
@@ -139,11 +132,11 @@ impl Config {
                 ));
             }
         }
-        let shares = [("learning rate", self.floor), ("moving average", self.ema_limit)];
-        for (what, value) in shares {
+        let fractions = [("learning rate", self.floor), ("moving average", self.ema_limit)];
+        for (what, value) in fractions {
             if !(0.0..=1.0).contains(&value) {
                 return Err(Error::bad_input(
-                    format!("The share that is left of the {what} is {value}"),
+                    format!("The fraction that is left of the {what} is {value}"),
                     "Use a number from 0 to 1",
                 ));
             }
@@ -165,8 +158,8 @@ impl Config {
         Ok(())
     }
 
-    const fn schedule(&self) -> Schedule {
-        Schedule {
+    const fn schedule(&self) -> RateSchedule {
+        RateSchedule {
             rate: self.rate,
             floor: self.floor,
             warm_up: self.warm_up,

@@ -1,21 +1,20 @@
-//! A training run: recorded, loaded, stepped, looked at, saved and gone on with.
+//! A training run: recorded, loaded, stepped, saved and resumed.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use web_time::Instant;
 
 use super::{Checkpoint, Config};
-use crate::compute::breath::breathe;
 use crate::compute::{Buffer, Control, Engine, Loaded, Program, Routine, elements};
-use crate::denoiser::{Trained, TrainingSets};
+use crate::data::TrainingSets;
+use crate::denoiser::Trained;
 use crate::error::{Error, Result};
-use crate::kernels::pace::{PACE, TRAINING_CLOCK};
+use crate::kernels::finish_step::{STEP_STATE, TRAINING_CLOCK};
 use crate::kernels::{
-    Sigma, adam, batch_draw, batch_noise, denoising_loss, noise, pace, square_sums,
+    Edm, Sigma, adam, batch_draw, batch_noise, denoising_loss, finish_step, noise, square_sums,
 };
 use crate::model::Network;
-use crate::model::precondition::Edm;
+use crate::platform::{Instant, SINGLE_THREADED};
 
 /// What a training step changes: all that a checkpoint has to hold.
 #[derive(Debug, Clone, Copy)]
@@ -91,7 +90,7 @@ impl Plan {
     #[must_use]
     pub fn denoiser(&self) -> Trained {
         let edm = Edm { sigma_data: self.config.sigma_data };
-        Trained::new(Arc::clone(&self.network), edm, self.state.average)
+        Trained::live(Arc::clone(&self.network), edm, self.state.average, self.program.members())
     }
 
     /// Numbers that each member learns.
@@ -135,7 +134,7 @@ fn record_step(
     let losses = program.buffer("losses", rows)?;
     let gradients = program.buffer("gradients", len)?;
     let squares = program.buffer("squared gradients", chunks)?;
-    let pace = program.buffer("pace", PACE)?;
+    let step_state = program.buffer("step", STEP_STATE)?;
     let placed = network.place_training(program, rows, weights.into(), gradients.into())?;
     let gradients_of_step = program.routine("gradients", |p| {
         let edm = Edm { sigma_data: config.sigma_data };
@@ -149,9 +148,9 @@ fn record_step(
         square_sums::record(p, gradients.into(), squares.into(), len)
     })?;
     let update = program.routine("update", |p| {
-        let views = [squares, losses, clock, pace].map(Into::into);
-        pace::record(p, config.schedule(), views, [chunks, rows])?;
-        let views = [pace, gradients, weights, momentum, variance, average].map(Into::into);
+        let views = [squares, losses, clock, step_state].map(Into::into);
+        finish_step::record(p, config.schedule(), views, [chunks, rows])?;
+        let views = [step_state, gradients, weights, momentum, variance, average].map(Into::into);
         adam::record(p, views, len)
     })?;
     let whole = program.join("train", &[gradients_of_step, update])?;
@@ -162,7 +161,7 @@ fn record_step(
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum Status {
-    /// It does.
+    /// It learns.
     Learning,
     /// Its loss or gradient blew up at this step; its weights stay what they were before.
     Diverged {
@@ -191,7 +190,7 @@ impl Status {
 /// How a member is doing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct MemberReport {
+pub struct MemberProgress {
     /// Mean loss of the steps since the last report, if there were any.
     pub loss: Option<f32>,
     /// Norm of the last gradient, before it was clipped.
@@ -203,7 +202,7 @@ pub struct MemberReport {
 /// How a run is doing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub struct Progress {
     /// Steps done.
     pub step: u32,
     /// Steps of the whole run.
@@ -213,7 +212,7 @@ pub struct Report {
     /// Time to the end at this speed, if it is known.
     pub seconds_left: Option<f64>,
     /// The members.
-    pub members: Vec<MemberReport>,
+    pub members: Vec<MemberProgress>,
 }
 
 /// Steps and the time they took. A GPU works on after `step` returns, so only a readback ends a
@@ -243,12 +242,11 @@ impl Speed {
     }
 }
 
-/// How long training goes on at a time without hearing whether it should, in seconds.
-const DEAF: f64 = 0.05;
-/// The same where members take turns on one thread: in a page's worker. Each turn begins with a
-/// member's weights out of the cache, so turns are to be long; whoever wants to stop a worker at once
-/// can end it.
-const DEAF_IN_TURNS: f64 = 0.2;
+/// How long training runs without polling its control, in seconds.
+const MAX_UNPOLLED: f64 = 0.05;
+/// The same where members take turns on one thread, in a page's worker. Each turn begins with a cold
+/// cache, so turns should be long; a page that cannot wait can terminate the worker.
+const MAX_UNPOLLED_IN_TURNS: f64 = 0.2;
 
 /// A training run on an engine. It runs while `step` is called and pauses while it is not; others
 /// may pause or cancel it meanwhile by its [`control`](Self::control). It always stops between two
@@ -292,38 +290,23 @@ impl Session {
         self.loaded.control().clone()
     }
 
-    /// Makes it stand still: until it is resumed, `step` does nothing.
-    pub fn pause(&self) {
-        self.loaded.control().pause();
-    }
-
-    /// Lets it go on.
-    pub fn resume(&self) {
-        self.loaded.control().resume();
-    }
-
-    /// Stops it: until it is resumed, `step` fails. What it has learnt can still be saved.
-    pub fn cancel(&self) {
-        self.loaded.control().cancel();
-    }
-
     /// Runs `count` steps, or those that are left of the run or until it is paused, and returns how
     /// many. On the GPU they are only submitted, and nothing stops them then.
     pub fn step(&mut self, count: u32) -> Result<u32> {
         // Only on the CPU is it known here how long they take. In a page there is nothing to listen
         // for: nobody else has a say before this returns.
-        let in_pieces = cfg!(not(target_arch = "wasm32")) && matches!(self.loaded, Loaded::Cpu(_));
+        let in_chunks = !SINGLE_THREADED && matches!(self.loaded, Loaded::Cpu(_));
         let mut done = 0;
         loop {
             let left = self.left(count - done)?;
-            let now = if in_pieces { self.piece(left) } else { left };
+            let now = if in_chunks { self.chunk(left) } else { left };
             if now == 0 {
                 return Ok(done);
             }
             let start = Instant::now();
             self.loaded.run(self.routines.whole, now)?;
             self.count(now);
-            if in_pieces {
+            if in_chunks {
                 self.time(now, start);
             }
             done += now;
@@ -332,19 +315,19 @@ impl Session {
 
     /// The same for steps that may be slow: they can be cancelled on the way, on the GPU too, and a
     /// page's other tasks come in between. It may be dropped.
-    pub async fn step_breathing(&mut self, count: u32) -> Result<u32> {
+    pub async fn step_cooperative(&mut self, count: u32) -> Result<u32> {
         let Step { whole, gradients, update } = self.routines;
         let mut done = 0;
         loop {
             let left = self.left(count - done)?;
-            let now = self.piece(left);
+            let now = self.chunk(left);
             if now == 0 {
                 return Ok(done);
             }
             let start = Instant::now();
             if now == 1 {
-                self.loaded.run_breathing(gradients, 1).await?;
-                // Whoever cancels from now on gets this step done: it is either whole or not there.
+                self.loaded.run_cooperative(gradients, 1).await?;
+                // A cancel after this point still completes the step; a step is never half-applied.
                 self.loaded.run_to_end(update, 1)?;
             } else {
                 self.loaded.run(whole, now)?;
@@ -358,7 +341,7 @@ impl Session {
                 self.loaded.finish().await?;
                 self.time(now, start);
             }
-            breathe().await?;
+            self.loaded.control().yield_now().await?;
         }
     }
 
@@ -374,12 +357,11 @@ impl Session {
     }
 
     /// How many of `left` steps to do without listening.
-    fn piece(&self, left: u32) -> u32 {
-        let in_turns = cfg!(target_arch = "wasm32")
-            && matches!(self.loaded, Loaded::Cpu(_))
-            && self.config.seeds.len() > 1;
-        let deaf = if in_turns { DEAF_IN_TURNS } else { DEAF };
-        let fitting = self.step_seconds.map_or(1.0, |each| deaf / each);
+    fn chunk(&self, left: u32) -> u32 {
+        let in_turns =
+            SINGLE_THREADED && matches!(self.loaded, Loaded::Cpu(_)) && self.config.seeds.len() > 1;
+        let longest = if in_turns { MAX_UNPOLLED_IN_TURNS } else { MAX_UNPOLLED };
+        let fitting = self.step_seconds.map_or(1.0, |each| longest / each);
         left.min((fitting as u32).max(1))
     }
 
@@ -403,12 +385,12 @@ impl Session {
     }
 
     /// Waits for the steps so far and tells how they went.
-    pub async fn report(&mut self) -> Result<Report> {
+    pub async fn progress(&mut self) -> Result<Progress> {
         let words: Vec<u32> = self.loaded.read(self.state.clock).await?;
         let mut members = Vec::new();
         for (member, clock) in words.chunks_exact(TRAINING_CLOCK).enumerate() {
             let &[_, _, step, status, sum, count, _, norm] = clock else { continue };
-            members.push(MemberReport {
+            members.push(MemberProgress {
                 loss: (count > 0).then(|| f32::from_bits(sum) / count as f32),
                 gradient_norm: f32::from_bits(norm),
                 status: if status == 0 { Status::Learning } else { Status::Diverged { step } },
@@ -420,7 +402,7 @@ impl Session {
             self.step_seconds = Some(1.0 / speed);
         }
         let left = self.config.steps.saturating_sub(self.step);
-        Ok(Report {
+        Ok(Progress {
             step: self.step,
             total: self.config.steps,
             steps_per_second: speed,

@@ -20,7 +20,7 @@ impl Engine {
     pub async fn open(kind: String) -> JsResult<Self> {
         let (inner, choice) = match kind.as_str() {
             "auto" => compute::Engine::auto().await,
-            "cpu" => (compute::Engine::Cpu, Choice::by_hand()),
+            "cpu" => (compute::Engine::cpu(), Choice::by_hand()),
             "gpu" => (compute::Engine::gpu().await?, Choice::by_hand()),
             other => {
                 let hint = "Choose “auto”, “gpu” or “cpu”";
@@ -35,7 +35,7 @@ impl Engine {
     #[must_use]
     pub fn info(&self) -> JsValue {
         let (adapter, software) = match &self.inner {
-            compute::Engine::Cpu => ("WebAssembly SIMD".to_owned(), false),
+            compute::Engine::cpu() => ("WebAssembly SIMD".to_owned(), false),
             compute::Engine::Gpu(gpu) => (gpu.adapter(), gpu.is_software()),
         };
         let Choice { reason, rates } = &self.choice;

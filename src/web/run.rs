@@ -1,7 +1,7 @@
 //! `Run`: an experiment in a page.
 //!
 //! Nothing here holds the worker's thread for long. A slice of training ends in time; looking, in
-//! `glance` and `report` (and in `advance`, where `emergence` comes to a checkpoint), takes as long
+//! `preview` and `report` (and in `advance`, where `emergence` comes to a checkpoint), takes as long
 //! as it takes, but lets other tasks in after every 60 ms. Only single steps of the work cannot be
 //! divided; the longest one is to fit a Gaussian to a training set.
 
@@ -48,9 +48,9 @@ impl Run {
     }
 
     /// A report, as JSON, of a few samples at a few noise levels: cheap enough to follow a run.
-    pub async fn glance(&mut self) -> JsResult<String> {
+    pub async fn preview(&mut self) -> JsResult<String> {
         breath::begin();
-        Ok(self.inner.report(Detail::Glance).await?)
+        Ok(self.inner.report(Detail::Preview).await?)
     }
 
     /// The report, as JSON.

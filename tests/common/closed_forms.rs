@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hidden_gaussian::compute::{Engine, Loaded};
 use hidden_gaussian::denoiser::{Denoiser, Empirical, Gaussian, GaussianFit, TrainingSets};
-use hidden_gaussian::experiment::portrait::{Denoised, score_difference};
+use hidden_gaussian::experiment::evaluation::{Denoised, score_difference};
 use hidden_gaussian::kernels::{Sigma, noise};
 use hidden_gaussian::metrics::{LinearityProbe, Nearest, nearest_images};
 use hidden_gaussian::rng::{Stream, fill_normals};

@@ -5,14 +5,15 @@ use super::stages::Failures;
 use super::{noise_levels, random, weights};
 use hidden_gaussian::compute::{Engine, Program, View};
 use hidden_gaussian::data::Shape;
+use hidden_gaussian::kernels::Film;
 use hidden_gaussian::kernels::conv::{Channels, Conv, Scale};
 use hidden_gaussian::kernels::group_film_silu::{self, Affine};
 use hidden_gaussian::kernels::group_moments::{self, Groups};
 use hidden_gaussian::kernels::{
     Sigma, conv_weight_backward, group_film_silu_backward, group_norm_backward, space_to_depth,
 };
+use hidden_gaussian::model::Architecture;
 use hidden_gaussian::model::unet::Norm;
-use hidden_gaussian::model::{Architecture, Film};
 
 const SIDES: [usize; 4] = [1, 2, 5, 8];
 const CHANNELS: [usize; 4] = [1, 3, 7, 16];

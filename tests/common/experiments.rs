@@ -79,30 +79,30 @@ pub async fn a_restored_experiment_goes_on(engine: &Engine) {
         // Three ensembles of 24 steps; all of them are past their first checkpoint then.
         let before = advance(&mut *paused, if experiment == "emergence" { 30 } else { 9 }).await;
         assert!(!before.is_done());
-        let glance = report(&mut *paused, Detail::Glance).await;
-        assert_eq!((&glance["final"], &glance["sigmas"]), (&json!(false), &json!([1.0, 0.4])));
+        let preview = report(&mut *paused, Detail::Preview).await;
+        assert_eq!((&preview["final"], &preview["sigmas"]), (&json!(false), &json!([1.0, 0.4])));
         let saved = paused.snapshot().await.unwrap();
         drop(paused);
 
         let mut resumed = start(engine, experiment, &split).await;
         advance(&mut *resumed, 2).await;
         resumed.restore(&saved).unwrap();
-        assert_eq!(report(&mut *resumed, Detail::Glance).await, glance, "{experiment}");
+        assert_eq!(report(&mut *resumed, Detail::Preview).await, preview, "{experiment}");
         assert_eq!(advance(&mut *resumed, 1).await.step, before.step + 1);
         advance(&mut *resumed, usize::MAX).await;
         assert_eq!(report(&mut *resumed, Detail::Full).await, expected, "{experiment}");
     }
 }
 
-/// A glance is a report like the full one, of the same samples, but fewer.
+/// A preview is a report like the full one, of the same samples, but fewer.
 pub async fn a_glance_is_a_small_report(engine: &Engine) {
     let split = split();
     let mut run = start(engine, "gaussian-bias", &split).await;
     advance(&mut *run, usize::MAX).await;
-    let glance = report(&mut *run, Detail::Glance).await;
+    let preview = report(&mut *run, Detail::Preview).await;
     let full = report(&mut *run, Detail::Full).await;
-    assert_eq!(glance["data"], full["data"]);
-    let [of_glance, of_full] = [&glance, &full].map(|report| &report["findings"][2]);
+    assert_eq!(preview["data"], full["data"]);
+    let [of_glance, of_full] = [&preview, &full].map(|report| &report["findings"][2]);
     assert_eq!((&of_glance["n"], &of_glance["step"]), (&json!(20), &json!(24)));
     assert_eq!(of_glance["gallery"], of_full["gallery"]);
     assert_eq!(of_glance["closeness"]["gl"]["count"], json!(24));
@@ -119,7 +119,7 @@ pub async fn a_glance_is_a_small_report(engine: &Engine) {
 /// A run that began on the CPU goes on here.
 pub async fn an_experiment_changes_engines(engine: &Engine) {
     let split = split();
-    let mut begun = start(&Engine::Cpu, "emergence", &split).await;
+    let mut begun = start(&Engine::cpu(), "emergence", &split).await;
     let before = advance(&mut *begun, 30).await;
     let saved = begun.snapshot().await.unwrap();
     let mut here = start(engine, "emergence", &split).await;

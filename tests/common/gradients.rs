@@ -47,7 +47,7 @@ impl Passes {
     ) -> Self {
         let forward = program.routine("forward", |p| record(p, false)).unwrap();
         let backward = program.routine("backward", |p| record(p, true)).unwrap();
-        let mut loaded = pollster::block_on(Engine::Cpu.load(program)).unwrap();
+        let mut loaded = pollster::block_on(Engine::cpu().load(program)).unwrap();
         let weight = match d_out {
             Some(_) => random(99, out.len()),
             None => vec![1.0; out.len()],
@@ -111,7 +111,7 @@ pub fn whole(buffer: Buffer) -> Vec<(String, usize, usize)> {
 }
 
 pub fn program() -> Program {
-    Engine::Cpu.program(1).unwrap()
+    Engine::cpu().program(1).unwrap()
 }
 
 pub fn tensors(parameters: &Parameters) -> Vec<(String, usize, usize)> {

@@ -43,7 +43,7 @@ impl Failures {
         record: impl Fn(&mut Program, &[View]) -> Result<()>,
     ) {
         let ours = run(gpu, members, inputs, lens, &record).await;
-        let twin = run(&Engine::Cpu, members, inputs, lens, &record).await;
+        let twin = run(&Engine::cpu(), members, inputs, lens, &record).await;
         for (buffer, (a, b)) in ours.iter().zip(&twin).enumerate() {
             let is_word = |i: usize| is_word(buffer, i % lens[buffer]);
             self.compare_values(&format!("{case}: buffer {buffer}"), a, b, TOLERANCE, is_word);
@@ -348,7 +348,7 @@ pub async fn philox_is_bit_exact(gpu: &Engine) {
         .await;
         out[1].iter().map(|v| v.to_bits()).collect::<Vec<_>>()
     };
-    let (ours, twin) = (words(gpu).await, words(&Engine::Cpu).await);
+    let (ours, twin) = (words(gpu).await, words(&Engine::cpu()).await);
     assert_eq!(ours, twin);
     let expected: Vec<u32> = KNOWN_ANSWERS.iter().flat_map(|(_, _, words)| *words).collect();
     assert_eq!(ours[..expected.len()], expected);

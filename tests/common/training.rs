@@ -2,7 +2,7 @@
 
 use hidden_gaussian::compute::{Buffer, Engine};
 use hidden_gaussian::data::Shape;
-use hidden_gaussian::denoiser::TrainingSets;
+use hidden_gaussian::data::TrainingSets;
 use hidden_gaussian::model::Architecture;
 use hidden_gaussian::model::unet::Norm;
 use hidden_gaussian::train::{Checkpoint, Config, Session, Status};

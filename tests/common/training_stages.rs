@@ -4,25 +4,25 @@ use super::stages::{Failures, bits};
 use super::training::{odd, odd_unet, read, session};
 use super::{ODD, random};
 use hidden_gaussian::compute::Engine;
-use hidden_gaussian::denoiser::TrainingSets;
+use hidden_gaussian::data::TrainingSets;
+use hidden_gaussian::kernels::Edm;
+use hidden_gaussian::kernels::Film;
+use hidden_gaussian::kernels::finish_step::{RateSchedule, STEP_STATE, TRAINING_CLOCK};
 use hidden_gaussian::kernels::matmul::Tile;
 use hidden_gaussian::kernels::norm_film_silu::Kept;
-use hidden_gaussian::kernels::pace::{PACE, Schedule, TRAINING_CLOCK};
 use hidden_gaussian::kernels::{
-    Sigma, adam, batch_draw, batch_noise, denoising_loss, noise, noise_features, norm_film_silu,
-    norm_film_silu_backward, pace, precondition_input, precondition_output, silu, silu_backward,
-    square_sums,
+    Sigma, adam, batch_draw, batch_noise, denoising_loss, finish_step, noise, noise_features,
+    norm_film_silu, norm_film_silu_backward, precondition_input, precondition_output, silu,
+    silu_backward, square_sums,
 };
-use hidden_gaussian::model::Film;
-use hidden_gaussian::model::precondition::Edm;
 use hidden_gaussian::train::Config;
 
 const EDM: Edm = Edm { sigma_data: 0.5 };
 
 /// The device as it was tuned, and as most adapters are: a row is shared by few threads or by many.
 fn tunings(gpu: &Engine) -> [Engine; 2] {
-    let Engine::Gpu(device) = gpu else { return [gpu.clone(), gpu.clone()] };
-    [gpu.clone(), Engine::Gpu(device.clone().with_tile(Tile::default()))]
+    let Some(device) = gpu.as_gpu() else { return [gpu.clone(), gpu.clone()] };
+    [gpu.clone(), Engine::on(device.clone().with_tile(Tile::default()))]
 }
 
 pub async fn stages_on_odd_shapes(gpu: &Engine) {
@@ -97,7 +97,7 @@ fn counts(i: usize) -> bool {
 
 pub async fn the_optimizer_on_odd_lengths(gpu: &Engine) {
     let mut failures = Failures::default();
-    let schedule = Schedule {
+    let schedule = RateSchedule {
         rate: 0.1,
         floor: 0.02,
         warm_up: 10,
@@ -121,14 +121,14 @@ pub async fn the_optimizer_on_odd_lengths(gpu: &Engine) {
                 random(5, 2 * len),
                 random(6, 2 * len),
             ];
-            let lens = [TRAINING_CLOCK, 7, len, len, len, len, len, chunks, PACE];
+            let lens = [TRAINING_CLOCK, 7, len, len, len, len, len, chunks, STEP_STATE];
             let is_word = |buffer, i| buffer == 0 && counts(i);
             let case = format!("{len} at step {step}");
             for gpu in &tunings(gpu) {
                 failures
                     .compare_words(case.clone(), gpu, 2, &inputs, &lens, is_word, |p, v| {
                         square_sums::record(p, v[2], v[7], len)?;
-                        pace::record(p, schedule, [v[7], v[1], v[0], v[8]], [chunks, 7])?;
+                        finish_step::record(p, schedule, [v[7], v[1], v[0], v[8]], [chunks, 7])?;
                         adam::record(p, [v[8], v[2], v[5], v[3], v[4], v[6]], len)
                     })
                     .await;
@@ -148,7 +148,7 @@ pub async fn steps_of_a_unet_match_the_cpu(gpu: &Engine) {
 /// The same run on both engines: gradients of the first step, weights and losses of a few more.
 async fn steps_match(gpu: &Engine, (config, sets): (Config, TrainingSets)) {
     let mut sessions =
-        [session(gpu, &config, &sets).await, session(&Engine::Cpu, &config, &sets).await];
+        [session(gpu, &config, &sets).await, session(&Engine::cpu(), &config, &sets).await];
     let mut failures = Failures::default();
     for (count, tolerance) in [(1, 1e-4), (4, 1e-3)] {
         for session in &mut sessions {

@@ -71,7 +71,7 @@ fn the_counter_counts() {
 #[test]
 fn a_training_step_allocates_nothing() {
     for (config, sets) in [training::odd(), training::odd_unet()] {
-        let mut session = block_on(training::session(&Engine::Cpu, &config, &sets));
+        let mut session = block_on(training::session(&Engine::cpu(), &config, &sets));
         let step = || assert_eq!(session.step(7).unwrap(), 7);
         assert_eq!(allocations(step), 0, "{:?}", config.architecture);
     }
@@ -80,7 +80,7 @@ fn a_training_step_allocates_nothing() {
 /// D_M of `n` images of size `dim`, for `rows` noisy ones; the routine, and where σ goes.
 fn denoising([n, dim, rows]: [usize; 3]) -> (Program, Routine, Buffer) {
     let empirical = Empirical::new(TrainingSets::single(random(1, n * dim), dim).unwrap());
-    let mut p = Engine::Cpu.program(1).unwrap();
+    let mut p = Engine::cpu().program(1).unwrap();
     let [x, out] = ["x", "out"].map(|name| p.buffer(name, rows * dim).unwrap());
     let sigma = p.shared("σ", 1).unwrap();
     let placed = empirical.place(&mut p, rows).unwrap();
@@ -92,7 +92,7 @@ fn denoising([n, dim, rows]: [usize; 3]) -> (Program, Routine, Buffer) {
 #[test]
 fn denoising_allocates_nothing() {
     let (p, routine, sigma) = denoising([700, 20, 9]);
-    let mut loaded = block_on(Engine::Cpu.load(p)).unwrap();
+    let mut loaded = block_on(Engine::cpu().load(p)).unwrap();
     loaded.upload(sigma, &[0.5_f32]).unwrap();
     assert_eq!(allocations(|| loaded.run(routine, 3).unwrap()), 0);
 }

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use common::training;
 use hidden_gaussian::compute::{Control, Engine};
+use hidden_gaussian::data::TrainingSets;
 use hidden_gaussian::data::faces::faces;
-use hidden_gaussian::denoiser::TrainingSets;
-use hidden_gaussian::experiment::portrait::Look;
+use hidden_gaussian::experiment::ensemble::Member;
+use hidden_gaussian::experiment::evaluation::EvalConfig;
 use hidden_gaussian::experiment::references::References;
-use hidden_gaussian::experiment::study::Member;
 use hidden_gaussian::experiment::{Detail, Preset};
 use hidden_gaussian::train::{Checkpoint, Config, Session};
 use hidden_gaussian::{ErrorKind, Result};
@@ -74,7 +74,7 @@ fn training_stops(engine: &Engine, preset: Preset, members: usize) {
         session.resume();
         let control = session.control();
         let wait = Duration::from_millis(350);
-        cancelled_after(wait, &control, || block_on(session.step_breathing(u32::MAX)))
+        cancelled_after(wait, &control, || block_on(session.step_cooperative(u32::MAX)))
     });
     // Once cancelled, it stays so, but can be saved.
     assert_eq!(session.step(1).unwrap_err().kind, ErrorKind::Cancelled);
@@ -106,13 +106,13 @@ fn goes_on(
 #[test]
 #[ignore = "measures time: cargo xtask test --only cancel"]
 fn training_stops_on_the_cpu() {
-    training_stops(&Engine::Cpu, Preset::Main, 3);
+    training_stops(&Engine::cpu(), Preset::Main, 3);
 }
 
 #[test]
 #[ignore = "measures time: cargo xtask test --only cancel"]
 fn a_large_ensemble_stops_within_a_step() {
-    training_stops(&Engine::Cpu, Preset::Faithful, 40);
+    training_stops(&Engine::cpu(), Preset::Faithful, 40);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn looking_stops(engine: &Engine, n: usize) {
     let _alone = alone();
     let split = faces(1, n as u32 + 200, 12).unwrap().split(1, 200).unwrap();
     let members: Vec<_> = (1..=4).map(|i| Member { first: 0, n: n * i / 4, seed: 1 }).collect();
-    let look = Look { samples: 400, images: 100, ..Look::default() };
+    let look = EvalConfig { samples: 400, images: 100, ..EvalConfig::default() };
     is_soon(|| {
         let control = Control::default();
         cancelled_after(Duration::from_millis(500), &control, || {
@@ -142,7 +142,7 @@ fn looking_stops(engine: &Engine, n: usize) {
 #[test]
 #[ignore = "measures time: cargo xtask test --only cancel"]
 fn looking_stops_on_the_cpu() {
-    looking_stops(&Engine::Cpu, 20_000);
+    looking_stops(&Engine::cpu(), 20_000);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn looking_stops_on_the_gpu() {
 fn training_pauses() {
     let _alone = alone();
     let (config, sets) = long_run(Preset::Main, 1);
-    let mut session = block_on(training::session(&Engine::Cpu, &config, &sets));
+    let mut session = block_on(training::session(&Engine::cpu(), &config, &sets));
     let control = session.control();
     let teller = thread::spawn(move || {
         thread::sleep(Duration::from_millis(200));
@@ -168,7 +168,7 @@ fn training_pauses() {
     teller.join().unwrap();
     assert_eq!(session.steps_done(), done);
     assert_eq!(session.step(5).unwrap(), 0);
-    assert_eq!(block_on(session.step_breathing(5)).unwrap(), 0);
+    assert_eq!(block_on(session.step_cooperative(5)).unwrap(), 0);
     session.resume();
     assert_eq!(session.step(5).unwrap(), 5);
 }

@@ -17,13 +17,13 @@ use proptest::prelude::*;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-common::tests_of!(experiments, native, Some(Engine::Cpu));
+common::tests_of!(experiments, native, Some(Engine::cpu()));
 
 const NAMES: [&str; 4] = ["transition", "gaussian-bias", "emergence", "strong-generalization"];
 
 fn findings(config: &str, experiment: &str) -> Value {
     block_on(async {
-        let (split, engine) = (split(), Engine::Cpu);
+        let (split, engine) = (split(), Engine::cpu());
         let experiment = by_name(experiment).unwrap();
         let mut run = experiment.start(&engine, &split, config).await.unwrap();
         advance(&mut *run, usize::MAX).await;
@@ -104,7 +104,7 @@ fn the_quick_presets_are_shared_evenly() {
 
 #[test]
 fn bad_configurations_say_what_and_where() {
-    let (split, engine) = (split(), Engine::Cpu);
+    let (split, engine) = (split(), Engine::cpu());
     assert!(by_name("transitions").err().unwrap().hint.contains("gaussian-bias"));
     for name in NAMES {
         let good = tiny(name, &split);
@@ -142,7 +142,7 @@ fn images_that_are_too_large_for_a_gaussian_are_refused_at_once() {
     let split = hidden_gaussian::data::faces::faces(3, 64, 33).unwrap().split(3, 20).unwrap();
     for name in NAMES {
         let experiment = by_name(name).unwrap();
-        let error = block_on(experiment.start(&Engine::Cpu, &split, &tiny(name, &split)));
+        let error = block_on(experiment.start(&Engine::cpu(), &split, &tiny(name, &split)));
         let error = error.err().unwrap();
         assert!(matches!(error.kind, ErrorKind::LimitExceeded { have: 1024, .. }), "{error}");
     }
@@ -157,7 +157,7 @@ fn small_sets_can_be_trained_on() {
         let config = tiny("transition", &split).replace("[2,5,20]", "[1]");
         block_on(async {
             let experiment = by_name("transition").unwrap();
-            let mut run = experiment.start(&Engine::Cpu, &split, &config).await.unwrap();
+            let mut run = experiment.start(&Engine::cpu(), &split, &config).await.unwrap();
             advance(&mut *run, usize::MAX).await;
             report(&mut *run, Detail::Full).await;
         });
@@ -174,7 +174,7 @@ fn an_interrupted_look_is_made_up_for() {
         config.checkpoints = vec![3];
         (config.train_long.steps, config.train.steps) = (6, 6);
         (config.look.samples, config.look.images) = (4, 4);
-        let mut run = Emergence::new(&Engine::Cpu, &split, config).await.unwrap();
+        let mut run = Emergence::new(&Engine::cpu(), &split, config).await.unwrap();
         while !run.advance(Duration::ZERO).await.unwrap().is_done() {}
         let memory = run.memory().unwrap();
         for ensemble in 0..2 {
@@ -190,7 +190,7 @@ fn an_interrupted_look_is_made_up_for() {
 
 fn saved(experiment: &str) -> Vec<u8> {
     block_on(async {
-        let mut run = start(&Engine::Cpu, experiment, &split()).await;
+        let mut run = start(&Engine::cpu(), experiment, &split()).await;
         advance(&mut *run, 30).await;
         run.snapshot().await.unwrap()
     })
@@ -200,7 +200,7 @@ fn saved(experiment: &str) -> Vec<u8> {
 #[test]
 fn other_runs_are_refused() {
     block_on(async {
-        let (split, engine) = (split(), Engine::Cpu);
+        let (split, engine) = (split(), Engine::cpu());
         let saved = saved("transition");
         let mut emergence = start(&engine, "emergence", &split).await;
         assert!(emergence.restore(&saved).unwrap_err().message.contains("transition"));
@@ -233,7 +233,7 @@ proptest! {
             bytes[at] ^= 1 << bit;
         }
         let error = block_on(async {
-            let mut run = start(&Engine::Cpu, "emergence", &split()).await;
+            let mut run = start(&Engine::cpu(), "emergence", &split()).await;
             let error = run.restore(&bytes).unwrap_err();
             assert_eq!(advance(&mut *run, 1).await.step, 1);
             error

@@ -10,11 +10,12 @@ use crate::common;
 use common::gradients::{Passes, Table, program, tensors, whole};
 use common::{noise_levels, random, weights};
 use hidden_gaussian::compute::Engine;
+use hidden_gaussian::kernels::Film;
 use hidden_gaussian::kernels::norm_film_silu::Kept;
 use hidden_gaussian::kernels::{
     Sigma, denoising_loss, norm_film_silu, norm_film_silu_backward, silu, silu_backward,
 };
-use hidden_gaussian::model::{Architecture, Film, Linear, Modulation, Parameters};
+use hidden_gaussian::model::{Architecture, Dense, Modulation, Parameters};
 
 #[test]
 fn activations() {
@@ -92,7 +93,7 @@ fn linear_layer() {
     let mut table = Table::default();
     let [rows, inputs, outputs] = [7, 5, 3];
     let mut parameters = Parameters::default();
-    let layer = Linear::declare(&mut parameters, "layer", [inputs, outputs], 1.0);
+    let layer = Dense::declare(&mut parameters, "layer", [inputs, outputs], 1.0);
     let build = || {
         let mut p = program();
         let x = p.buffer_with("x", random(1, rows * inputs)).unwrap();
@@ -185,7 +186,7 @@ fn placements_agree() {
             sampling.forward(p, x, Sigma::shared(sigma), outs[2].into())
         })
         .unwrap();
-    let mut loaded = pollster::block_on(Engine::Cpu.load(p)).unwrap();
+    let mut loaded = pollster::block_on(Engine::cpu().load(p)).unwrap();
     loaded.run(routine, 1).unwrap();
     let [a, b, c] = outs.map(|out| pollster::block_on(loaded.read::<f32>(out)).unwrap());
     assert_eq!(a, b);

@@ -8,14 +8,15 @@ use common::gradients::{Passes, Table, program, tensors, whole};
 use common::{noise_levels, random, relative_error, run, weights};
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::Shape;
+use hidden_gaussian::kernels::Film;
 use hidden_gaussian::kernels::conv::{Channels, Conv, Scale};
 use hidden_gaussian::kernels::group_film_silu::{self, Affine};
 use hidden_gaussian::kernels::group_moments::{self, Groups};
 use hidden_gaussian::kernels::{
     Sigma, conv_weight_backward, group_film_silu_backward, group_norm_backward, space_to_depth,
 };
+use hidden_gaussian::model::Architecture;
 use hidden_gaussian::model::unet::Norm;
-use hidden_gaussian::model::{Architecture, Film};
 
 const SCALES: [Scale; 3] = [Scale::Same, Scale::Half, Scale::Double];
 
@@ -149,7 +150,7 @@ fn passes_are_deterministic() {
     let data = [random(1, len), noise_levels(rows), weights(parameters), random(2, len)];
     let lens = [len, rows, count, len, len, count, len];
     let pass = || {
-        pollster::block_on(run(&Engine::Cpu, 2, &data, &lens, |p, v| {
+        pollster::block_on(run(&Engine::cpu(), 2, &data, &lens, |p, v| {
             let placed = network.place_training(p, rows, v[2], v[5])?;
             placed.forward(p, v[0], Sigma::per_row(v[1]), v[4])?;
             placed.backward(p, v[0], v[3])?;
@@ -173,7 +174,7 @@ fn convolution_is_its_definition() {
         let (x, w) = (random(1, batch * height * width * inputs), random(2, conv.parameters()));
         let lens = [x.len(), w.len(), batch * out_height * out_width * outputs];
         let result =
-            pollster::block_on(run(&Engine::Cpu, 1, &[x.clone(), w.clone()], &lens, |p, v| {
+            pollster::block_on(run(&Engine::cpu(), 1, &[x.clone(), w.clone()], &lens, |p, v| {
                 conv.record(
                     p,
                     Channels::all(v[0], inputs),
@@ -217,7 +218,7 @@ fn space_to_depth_gathers_blocks() {
     let shape = Shape { height: 2, width: 4, channels: 1 };
     let x: Vec<f32> = (0..8).map(|i| i as f32).collect();
     let out =
-        pollster::block_on(run(&Engine::Cpu, 1, std::slice::from_ref(&x), &[8; 3], |p, v| {
+        pollster::block_on(run(&Engine::cpu(), 1, std::slice::from_ref(&x), &[8; 3], |p, v| {
             space_to_depth::record(p, v[0], v[1], 1, shape)?;
             space_to_depth::record_inverse(p, v[1], v[2], 1, shape)
         }));

@@ -10,8 +10,8 @@ use std::time::Duration;
 use common::training;
 use hidden_gaussian::ErrorKind;
 use hidden_gaussian::compute::Engine;
+use hidden_gaussian::data::TrainingSets;
 use hidden_gaussian::data::{Shape, faces::faces};
-use hidden_gaussian::denoiser::TrainingSets;
 use hidden_gaussian::experiment::any::by_name;
 use hidden_gaussian::experiment::{Detail, Preset};
 use hidden_gaussian::model::Architecture;
@@ -67,7 +67,7 @@ fn saved() -> &'static (Config, TrainingSets, Vec<u8>) {
     static SAVED: OnceLock<(Config, TrainingSets, Vec<u8>)> = OnceLock::new();
     SAVED.get_or_init(|| {
         let (config, sets) = training::odd();
-        let mut session = block_on(training::session(&Engine::Cpu, &config, &sets));
+        let mut session = block_on(training::session(&Engine::cpu(), &config, &sets));
         session.step(3).unwrap();
         let bytes = block_on(session.snapshot()).unwrap().to_bytes().unwrap();
         (config, sets, bytes)
@@ -88,13 +88,13 @@ fn with_header(bytes: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
 fn use_checkpoint(bytes: &[u8]) {
     let Ok(checkpoint) = Checkpoint::from_bytes(bytes) else { return };
     let (config, sets, _) = saved();
-    let mut session = block_on(training::session(&Engine::Cpu, config, sets));
+    let mut session = block_on(training::session(&Engine::cpu(), config, sets));
     if session.restore(&checkpoint).is_ok() {
         block_on(session.report()).unwrap();
         session.step(2).unwrap();
         block_on(session.report()).unwrap();
     }
-    drop(Plan::new(&Engine::Cpu, checkpoint.config.clone(), sets));
+    drop(Plan::new(&Engine::cpu(), checkpoint.config.clone(), sets));
     checkpoint.to_bytes().unwrap();
 }
 
@@ -146,7 +146,7 @@ proptest! {
         let mut value = serde_json::to_value(config).unwrap();
         edit(&mut value, which, new.get(&odd_values()).clone());
         if let Ok(config) = hidden_gaussian::json::read::<Config>(&value) {
-            drop(Plan::new(&Engine::Cpu, config, sets));
+            drop(Plan::new(&Engine::cpu(), config, sets));
         }
     }
 }
@@ -175,7 +175,7 @@ proptest! {
         let config = config.to_string();
         drop(experiment.images(&config));
         drop(experiment.shares(&config, 3));
-        drop(block_on(experiment.start(&Engine::Cpu, &split, &config)));
+        drop(block_on(experiment.start(&Engine::cpu(), &split, &config)));
     }
 }
 
@@ -201,7 +201,7 @@ fn checkpoints_in_disorder_come_to_an_end() {
     config["look"]["samples"] = json!(2);
     config["look"]["images"] = json!(2);
     let config = config.to_string();
-    let mut run = block_on(experiment.start(&Engine::Cpu, &split, &config)).unwrap();
+    let mut run = block_on(experiment.start(&Engine::cpu(), &split, &config)).unwrap();
     for _ in 0..100 {
         let progress = block_on(run.advance(Duration::from_secs(1))).unwrap();
         if progress.step == progress.total {
@@ -233,7 +233,7 @@ fn what_is_too_large_is_refused_before_it_is_made() {
     for config in too_large {
         let ranges = vec![0..9; config.seeds.len()];
         let sets = TrainingSets::new(sets.pool().clone(), sets.dim(), ranges).unwrap();
-        let error = block_on(Session::new(&Engine::Cpu, config, &sets)).unwrap_err();
+        let error = block_on(Session::new(&Engine::cpu(), config, &sets)).unwrap_err();
         let exceeded = matches!(error.kind, ErrorKind::LimitExceeded { need, have } if need > have);
         assert!(exceeded && !error.hint.is_empty(), "{error}");
     }

@@ -12,11 +12,11 @@ use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::Split;
 use hidden_gaussian::data::faces::faces;
 use hidden_gaussian::experiment::emergence::{self, Emergence};
+use hidden_gaussian::experiment::ensemble::Differences;
+use hidden_gaussian::experiment::evaluation::EvalConfig;
 use hidden_gaussian::experiment::gaussian_bias::{self, GaussianBias};
-use hidden_gaussian::experiment::portrait::Look;
 use hidden_gaussian::experiment::run::Run;
 use hidden_gaussian::experiment::strong_generalization::{self, StrongGeneralization};
-use hidden_gaussian::experiment::study::Differences;
 use hidden_gaussian::experiment::{Detail, Experiment, Preset};
 use hidden_gaussian::model::Architecture;
 use hidden_gaussian::train;
@@ -35,8 +35,14 @@ fn small(train: &train::Config) -> train::Config {
     train::Config { architecture, steps: 1000, ..train.clone() }
 }
 
-fn brief(look: &Look) -> Look {
-    Look { samples: 40, images: 40, sampler_steps: 10, sigmas: vec![1.0, 0.55], ..look.clone() }
+fn brief(look: &EvalConfig) -> EvalConfig {
+    EvalConfig {
+        samples: 40,
+        images: 40,
+        sampler_steps: 10,
+        sigmas: vec![1.0, 0.55],
+        ..look.clone()
+    }
 }
 
 /// Runs an experiment to its end.
@@ -44,7 +50,7 @@ fn run<E: Experiment>(split: &Split, change: impl FnOnce(&mut E::Config)) -> E::
     let mut config = E::preset(Preset::Quick, split.shape(), 1);
     change(&mut config);
     block_on(async {
-        let engine = Engine::Cpu;
+        let engine = Engine::cpu();
         let mut run = Run::<E>::start(&engine, split, config).await.unwrap();
         while !run.advance(Duration::from_millis(200)).await.unwrap().is_done() {}
         run.report(Detail::Full).await.unwrap().findings

@@ -10,7 +10,7 @@ use hidden_gaussian::kernels::axpby;
 use hidden_gaussian::kernels::matmul::{Layout, Matmul};
 
 fn program() -> Program {
-    Engine::Cpu.program(2).unwrap()
+    Engine::cpu().program(2).unwrap()
 }
 
 /// The message of the error that recording one routine gives.
@@ -64,7 +64,7 @@ fn empty_and_foreign_buffers_are_refused() {
     });
     assert!(message.contains("another program"), "{message}");
     assert!(program().buffer("nothing", 0).is_err());
-    assert!(Engine::Cpu.program(0).is_err());
+    assert!(Engine::cpu().program(0).is_err());
     let message = refusal(|p| {
         let [a, b, c] = [p.buffer("a", 4)?, p.buffer("b", 4)?, p.buffer("c", 4)?];
         Matmul::new(Layout::Nn, a, b, c, [2, 2, 0]).record(p)
@@ -104,7 +104,7 @@ fn limits_say_what_they_need() {
     assert_eq!(error.kind, ErrorKind::LimitExceeded { need: 3, have: 2 });
     let error = Program::new(3, small).unwrap_err();
     assert_eq!(error.kind, ErrorKind::LimitExceeded { need: 3, have: 2 });
-    let error = Engine::Cpu.program(1).unwrap().buffer("huge", usize::MAX).unwrap_err();
+    let error = Engine::cpu().program(1).unwrap().buffer("huge", usize::MAX).unwrap_err();
     assert!(matches!(error.kind, ErrorKind::LimitExceeded { .. }));
 }
 
@@ -114,7 +114,7 @@ fn uploads_are_checked() {
     let own = p.buffer("own", 3).unwrap();
     let shared = p.shared("shared", 2).unwrap();
     assert_eq!((own.scope(), shared.scope()), (Scope::Member, Scope::Shared));
-    let mut loaded = pollster::block_on(Engine::Cpu.load(p)).unwrap();
+    let mut loaded = pollster::block_on(Engine::cpu().load(p)).unwrap();
     loaded.upload(own, &[1.0_f32, 2.0, 3.0]).unwrap();
     loaded.upload(shared, &[7_u32, 8]).unwrap();
     let everywhere: Vec<f32> = pollster::block_on(loaded.read(own)).unwrap();

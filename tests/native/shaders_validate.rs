@@ -41,7 +41,7 @@ fn constants(kernel: &Kernel) -> Vec<(&'static str, &'static [u32])> {
         "adam" => vec![WIDE, ("EACH", &[4])],
         "group_film_silu" => vec![WIDE],
         "square_sums" => vec![WIDE, ROW_THREADS],
-        "denoising_loss" | "norm_film_silu" | "norm_film_silu_backward" | "pace" => {
+        "denoising_loss" | "norm_film_silu" | "norm_film_silu_backward" | "finish_step" => {
             vec![ROW_THREADS]
         }
         _ => Vec::new(),

@@ -7,14 +7,14 @@ use common::{native, random, run, stages, training};
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::Shape;
 use hidden_gaussian::denoiser::{Denoiser, Gaussian, TrainingSets};
-use hidden_gaussian::kernels::pace::{PACE, Schedule, TRAINING_CLOCK};
-use hidden_gaussian::kernels::{Sigma, adam, batch_draw, noise, pace};
+use hidden_gaussian::kernels::finish_step::{RateSchedule, STEP_STATE, TRAINING_CLOCK};
+use hidden_gaussian::kernels::{Sigma, adam, batch_draw, finish_step, noise};
 use hidden_gaussian::model::Architecture;
 use hidden_gaussian::model::unet::Norm;
 use hidden_gaussian::train::{Checkpoint, Config, Plan, Session};
 use pollster::block_on;
 
-common::tests_of!(training, native, Some(Engine::Cpu));
+common::tests_of!(training, native, Some(Engine::cpu()));
 
 /// Trains as `config` says and returns what the network and `other` then make of noisy images:
 /// `denoise(images, σ)`.
@@ -24,7 +24,7 @@ fn trained(
     other: &dyn Denoiser,
     rows: usize,
 ) -> impl FnMut(&[f32], f32) -> [Vec<f32>; 2] {
-    let engine = Engine::Cpu;
+    let engine = Engine::cpu();
     let mut plan = Plan::new(&engine, config.clone(), sets).unwrap();
     let denoiser = plan.denoiser();
     let p = &mut plan.program;
@@ -114,7 +114,7 @@ fn one_image_is_returned() {
 /// Learning rate, moving average and clipping at chosen steps, against the formulas in f64.
 #[test]
 fn the_pace_follows_its_formulas() {
-    let schedule = Schedule {
+    let schedule = RateSchedule {
         rate: 4e-3,
         floor: 0.02,
         warm_up: 100,
@@ -127,9 +127,13 @@ fn the_pace_follows_its_formulas() {
         let mut clock = [0; TRAINING_CLOCK];
         clock[2] = step;
         let inputs = [vec![9.0, 16.0], vec![0.25, 0.5], stages::bits(&clock)];
-        let out = block_on(run(&Engine::Cpu, 1, &inputs, &[2, 2, TRAINING_CLOCK, PACE], |p, v| {
-            pace::record(p, schedule, [v[0], v[1], v[2], v[3]], [2, 2])
-        }));
+        let out = block_on(run(
+            &Engine::cpu(),
+            1,
+            &inputs,
+            &[2, 2, TRAINING_CLOCK, STEP_STATE],
+            |p, v| finish_step::record(p, schedule, [v[0], v[1], v[2], v[3]], [2, 2]),
+        ));
         let t = f64::from(step);
         let fall = 0.98 * (std::f64::consts::FRAC_PI_2 * (t / 2000.0).min(1.0)).cos() + 0.02;
         let rate = 4e-3 * ((t + 1.0) / 100.0).min(1.0) * fall;
@@ -168,10 +172,13 @@ fn the_update_is_adam() {
             .map(|v| v as f32)
             .into();
         inputs[1] = random(1 + t as u32, len);
-        inputs =
-            block_on(run(&Engine::Cpu, 1, &inputs, &[PACE, len, len, len, len, len], |p, v| {
-                adam::record(p, [v[0], v[1], v[2], v[3], v[4], v[5]], len)
-            }));
+        inputs = block_on(run(
+            &Engine::cpu(),
+            1,
+            &inputs,
+            &[STEP_STATE, len, len, len, len, len],
+            |p, v| adam::record(p, [v[0], v[1], v[2], v[3], v[4], v[5]], len),
+        ));
         for ([w, m, v, average], g) in expected.iter_mut().zip(&inputs[1]) {
             let g = scale * f64::from(*g);
             *m = beta1 * *m + (1.0 - beta1) * g;
@@ -191,7 +198,7 @@ fn the_update_is_adam() {
 fn batches_are_drawn_as_asked() {
     let rows = 20_000;
     let inputs = [stages::bits(&noise::clock(3, 7)), stages::bits(&[5, 12])];
-    let out = block_on(run(&Engine::Cpu, 1, &inputs, &[4, 2, rows, rows], |p, v| {
+    let out = block_on(run(&Engine::cpu(), 1, &inputs, &[4, 2, rows, rows], |p, v| {
         batch_draw::record(p, [v[0], v[1], v[2], v[3]], [-0.6, 1.2], rows)
     }));
     let mut counts = [0; 20];
@@ -219,14 +226,17 @@ fn bad_configurations_are_refused() {
         Config { architecture: Architecture::Mlp { width: 0, depth: 2 }, ..good.clone() },
     ];
     for config in bad {
-        assert!(block_on(Session::new(&Engine::Cpu, config.clone(), &sets)).is_err(), "{config:?}");
+        assert!(
+            block_on(Session::new(&Engine::cpu(), config.clone(), &sets)).is_err(),
+            "{config:?}"
+        );
     }
 }
 
 #[test]
 fn bad_checkpoints_are_refused() {
     let (config, sets) = training::odd();
-    let mut session = block_on(training::session(&Engine::Cpu, &config, &sets));
+    let mut session = block_on(training::session(&Engine::cpu(), &config, &sets));
     session.step(2).unwrap();
     let good = block_on(session.snapshot()).unwrap();
     let bytes = good.to_bytes().unwrap();
@@ -238,11 +248,11 @@ fn bad_checkpoints_are_refused() {
     long_header[..8].copy_from_slice(&u64::MAX.to_le_bytes());
     assert!(Checkpoint::from_bytes(&long_header).is_err());
     let other = Config { rate: 1e-3, ..config.clone() };
-    let mut other = block_on(training::session(&Engine::Cpu, &other, &sets));
+    let mut other = block_on(training::session(&Engine::cpu(), &other, &sets));
     assert!(other.restore(&good).is_err());
     let images: Vec<f32> = sets.pool().iter().map(|v| v + 1.0).collect();
     let others = TrainingSets::new(images, sets.dim(), sets.ranges().to_vec()).unwrap();
-    assert!(block_on(training::session(&Engine::Cpu, &config, &others)).restore(&good).is_err());
+    assert!(block_on(training::session(&Engine::cpu(), &config, &others)).restore(&good).is_err());
 }
 
 /// However many cores help, the bits are the same: all stages of networks large enough to be divided.
@@ -258,7 +268,7 @@ fn threads_do_not_change_bits() {
         let trained = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                let mut session = block_on(training::session(&Engine::Cpu, &config, &sets));
+                let mut session = block_on(training::session(&Engine::cpu(), &config, &sets));
                 session.step(1).unwrap();
                 block_on(training::state(&mut session))
             })

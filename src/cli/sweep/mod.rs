@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use hidden_gaussian::Result;
 use hidden_gaussian::experiment::sweep::folder::Folder;
 use hidden_gaussian::experiment::sweep::{Images, Settings};
-use hidden_gaussian::{Error, Result};
 
 use super::data;
 
@@ -71,9 +71,11 @@ fn images(settings: &Settings, train: usize) -> Result<Images> {
     let source = data::Source::new(&settings.data, settings.seed);
     let set = source.dataset(settings.preset()?, train)?;
     let split = source.split(&set)?;
-    let recipe = serde_json::to_value(split.recipe())
-        .map_err(|error| Error::bad_input(format!("The images have no recipe: {error}"), ""))?;
-    Ok(Images { shape: split.shape(), recipe, fingerprint: Images::fingerprint(&split) })
+    Ok(Images {
+        shape: split.shape(),
+        recipe: split.recipe().clone(),
+        fingerprint: Images::fingerprint(&split),
+    })
 }
 
 /// `path` as a word of a shell.

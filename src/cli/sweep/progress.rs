@@ -9,7 +9,7 @@ use hidden_gaussian::compute::Engine;
 use hidden_gaussian::experiment::sweep::folder::write;
 use serde::{Deserialize, Serialize};
 
-use super::super::conduct::Bar;
+use super::super::run_to_end::Bar;
 
 /// Time between two lines.
 const INTERVAL: Duration = Duration::from_secs(60);

@@ -5,20 +5,20 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use erased_serde::Serialize;
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::Split;
 use hidden_gaussian::experiment::Detail;
-use hidden_gaussian::experiment::any::AnyRun;
+use hidden_gaussian::experiment::any::{AnyRun, by_name};
 use hidden_gaussian::experiment::sweep::environment::{self, ShardOf, variables};
 use hidden_gaussian::experiment::sweep::folder::{self, Folder};
-use hidden_gaussian::experiment::sweep::{
-    Cell, Checkpoint, Images, PieceResult, ShardResult, start,
-};
+use hidden_gaussian::experiment::sweep::{Cell, Checkpoint, Images, PieceResult, ShardResult};
 use hidden_gaussian::{Error, Result};
+use pollster::block_on;
 use rayon::ThreadPoolBuilder;
 
-use super::super::conduct::SLICE;
-use super::super::stop::{until_stopped, was_stopped};
+use super::super::run_to_end::SLICE;
+use super::super::stop::was_stopped;
 use super::super::{EngineName, data};
 use super::progress::{Progress, State};
 use super::{PlanFile, STOPPED};
@@ -140,7 +140,7 @@ impl<'a> Work<'a> {
     }
 
     fn run(mut self) -> Result<Ended> {
-        let computed = until_stopped(self.compute());
+        let computed = block_on(self.compute());
         if was_stopped(&computed) {
             self.progress.end(State::Stopped);
             let path = self.folder.checkpoint_path(self.index);
@@ -165,6 +165,7 @@ impl<'a> Work<'a> {
     async fn compute(&mut self) -> Result<()> {
         let plan = &self.folder.plan;
         let pieces = &plan.shards[self.index].pieces;
+        let experiment = by_name(&plan.sweep.experiment)?;
         let mut images: Option<(usize, Split)> = None;
         while let Some(&piece) = pieces.get(self.done.len()) {
             self.progress.piece(self.done.len());
@@ -173,7 +174,7 @@ impl<'a> Work<'a> {
                 _ => load(&plan.cells[piece.cell])?,
             };
             let config = plan.config(piece)?;
-            let mut run = start(&plan.sweep.experiment, self.engine, &split, &config).await?;
+            let mut run = experiment.start(self.engine, &split, config).await?;
             images = Some((piece.cell, split));
             if let Some(snapshot) = &self.snapshot {
                 let path = self.folder.checkpoint_path(self.index);
@@ -183,7 +184,7 @@ impl<'a> Work<'a> {
             if was_stopped(&report) {
                 self.save(Some(&mut *run)).await?;
             }
-            self.done.push(PieceResult::new(piece, &report?)?);
+            self.done.push(PieceResult::new(piece, &*report?)?);
             self.snapshot = None;
             if self.done.len() < pieces.len() {
                 self.save(None).await?;
@@ -194,7 +195,7 @@ impl<'a> Work<'a> {
     }
 
     /// Trains to the end, with a checkpoint now and then, and reports.
-    async fn train(&mut self, run: &mut dyn AnyRun) -> Result<String> {
+    async fn train(&mut self, run: &mut dyn AnyRun) -> Result<Box<dyn Serialize>> {
         loop {
             let now = run.advance(SLICE).await?;
             self.progress.step([now.step, now.total], now.seconds_left);
@@ -233,7 +234,7 @@ impl<'a> Work<'a> {
 
 /// The images of a cell, if they are those that it was planned for.
 fn load(cell: &Cell) -> Result<Split> {
-    let split = data::again(&cell.images.recipe()?, Some(&cell.data))?;
+    let split = data::again(&cell.images.recipe, Some(&cell.data))?;
     if Images::fingerprint(&split) != cell.images.fingerprint {
         return Err(Error::bad_input(
             format!("“{}” has other images than when the sweep was planned", cell.data),

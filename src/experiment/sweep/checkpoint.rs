@@ -1,10 +1,11 @@
 //! What a shard has done: all of it, or enough to go on.
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::Value;
 
 use super::plan::{Piece, Plan, hash};
 use crate::error::{Error, Result};
+use crate::serial;
 
 /// What a shard found. It says nothing about when, how fast or in how many attempts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -31,22 +32,21 @@ pub struct PieceResult {
     /// The noise levels over which lists run.
     pub sigmas: Vec<f64>,
     /// The findings, as the report has them.
-    pub findings: Box<RawValue>,
+    pub findings: Value,
 }
 
 impl PieceResult {
-    /// Takes from a report, as JSON, what does not change from run to run.
-    pub fn new(piece: Piece, report: &str) -> Result<Self> {
+    /// Takes from a report what does not change from run to run.
+    pub fn new(piece: Piece, report: &dyn erased_serde::Serialize) -> Result<Self> {
         #[derive(Deserialize)]
         struct Report {
             engine: String,
             adapter: Option<String>,
             sigmas: Vec<f64>,
-            findings: Box<RawValue>,
+            findings: Value,
         }
-        let report: Report = serde_json::from_str(report)
-            .map_err(|error| Error::bad_input(format!("A report can't be read: {error}"), ""))?;
-        let Report { engine, adapter, sigmas, findings } = report;
+        let Report { engine, adapter, sigmas, findings } =
+            serial::parse(&serial::to_json(&report)?)?;
         Ok(Self { piece, engine, adapter, sigmas, findings })
     }
 }
@@ -67,7 +67,7 @@ impl ShardResult {
 
     /// The file.
     pub fn to_json(&self) -> Result<String> {
-        serde_json::to_string(self).map_err(|error| unwritable(&error))
+        serial::to_json(self)
     }
 }
 
@@ -95,7 +95,7 @@ const MAGIC: &str = "hidden-gaussian shard 1";
 impl Checkpoint {
     /// The file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let header = serde_json::to_string(self).map_err(|error| unwritable(&error))?;
+        let header = serial::to_json(self)?;
         let head = format!("{MAGIC}\n{}\n{header}\n", hash(header.bytes()));
         Ok([head.as_bytes(), self.snapshot.as_deref().unwrap_or_default()].concat())
     }
@@ -142,8 +142,4 @@ fn foreign() -> Error {
 
 fn damaged() -> Error {
     Error::bad_input("The checkpoint is damaged", "Move it away to begin the shard anew")
-}
-
-fn unwritable(error: &serde_json::Error) -> Error {
-    Error::bad_input(format!("The shard can't be written: {error}"), "")
 }

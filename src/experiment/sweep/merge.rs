@@ -3,17 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::checkpoint::{PieceResult, ShardResult};
 use super::plan::{Cell, Piece, Plan};
 use super::{Axes, Sweep};
-use crate::data::Shape;
+use crate::data::Recipe;
 use crate::error::{Error, Result};
-
-/// The form of the reports.
-const FORMAT: u32 = 2;
+use crate::experiment::run::FORMAT;
+use crate::serial;
+use crate::shape::Shape;
 
 /// What came of a sweep.
 #[derive(Debug)]
@@ -36,12 +35,12 @@ struct Report<'a> {
     engine: &'a str,
     adapter: Option<String>,
     shape: Shape,
-    data: &'a Value,
+    data: &'a Recipe,
     seconds: Option<f64>,
     r#final: bool,
     sigmas: &'a [f64],
     config: &'a Value,
-    findings: Findings,
+    findings: Value,
 }
 
 /// The report of a sweep with a grid.
@@ -63,47 +62,28 @@ struct CellReport<'a> {
     report: Report<'a>,
 }
 
-/// One list, or several by name. Those of parts follow one another.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum Findings {
-    List(Vec<Box<RawValue>>),
-    Lists(BTreeMap<String, Vec<Box<RawValue>>>),
+/// Appends the findings of another part: lists, or objects of lists, follow one another.
+fn append(findings: &mut Value, more: &Value) -> Result<()> {
+    match (findings, more) {
+        (Value::Array(list), Value::Array(more)) => list.extend_from_slice(more),
+        (Value::Object(lists), Value::Object(more)) => {
+            for (name, more) in more {
+                append(lists.entry(name).or_insert_with(|| Vec::<Value>::new().into()), more)?;
+            }
+        }
+        _ => return Err(Error::internal("The findings of two parts do not fit")),
+    }
+    Ok(())
 }
 
-impl Findings {
-    fn parse(findings: &RawValue) -> Result<Self> {
-        let text = findings.get();
-        let parsed = if text.starts_with('[') {
-            serde_json::from_str(text).map(Self::List)
-        } else {
-            serde_json::from_str(text).map(Self::Lists)
-        };
-        parsed.map_err(|error| Error::bad_input(format!("Findings can't be read: {error}"), ""))
+/// Each finding, with the name of its list if there are several.
+fn each(findings: &Value) -> Vec<(Option<&str>, &Value)> {
+    fn of<'a>(name: Option<&'a str>, list: &'a Value) -> Vec<(Option<&'a str>, &'a Value)> {
+        list.as_array().into_iter().flatten().map(|finding| (name, finding)).collect()
     }
-
-    fn append(&mut self, more: Self) -> Result<()> {
-        match (self, more) {
-            (Self::List(list), Self::List(mut more)) => list.append(&mut more),
-            (Self::Lists(lists), Self::Lists(more)) => {
-                for (name, mut more) in more {
-                    lists.entry(name).or_default().append(&mut more);
-                }
-            }
-            _ => return Err(Error::bad_input("The findings of two parts do not fit", "")),
-        }
-        Ok(())
-    }
-
-    /// Each finding, with the name of its list.
-    fn iter(&self) -> Box<dyn Iterator<Item = (Option<&str>, &RawValue)> + '_> {
-        match self {
-            Self::List(list) => Box::new(list.iter().map(|finding| (None, &**finding))),
-            Self::Lists(lists) => Box::new(lists.iter().flat_map(|(name, list)| {
-                list.iter().map(|finding| (Some(name.as_str()), &**finding))
-            })),
-        }
-    }
+    let lists = findings.as_object().into_iter().flat_map(Map::iter);
+    let by_name = lists.flat_map(|(name, list)| of(Some(name), list));
+    of(None, findings).into_iter().chain(by_name).collect()
 }
 
 /// Puts the results of the shards together; where there is none, its findings are missing.
@@ -124,12 +104,12 @@ pub fn merge(plan: &Plan, results: &[Option<ShardResult>]) -> Result<Merged> {
             cells.push(CellReport { axes: &cell.axes, report });
         }
     }
-    let csv = csv(&cells)?;
+    let csv = csv(&cells);
     let text = if plan.sweep.grid.is_empty() {
         let nothing = || Error::bad_input("No shard has a result yet", "Run them first");
-        serde_json::to_string(&cells.first().ok_or_else(nothing)?.report)
+        serial::to_json(&cells.first().ok_or_else(nothing)?.report)
     } else {
-        serde_json::to_string(&SweepReport {
+        serial::to_json(&SweepReport {
             format: FORMAT,
             experiment: "sweep",
             version: &plan.version,
@@ -138,7 +118,7 @@ pub fn merge(plan: &Plan, results: &[Option<ShardResult>]) -> Result<Merged> {
             cells,
         })
     };
-    let report = text.map_err(|error| unwritable(&error))? + "\n";
+    let report = text? + "\n";
     Ok(Merged { report, csv })
 }
 
@@ -150,7 +130,7 @@ fn report<'a>(
     whole: bool,
 ) -> Result<Option<Report<'a>>> {
     let Some((first, others)) = pieces.split_first() else { return Ok(None) };
-    let mut findings = Findings::parse(&first.findings)?;
+    let mut findings = first.findings.clone();
     for piece in others {
         if piece.engine != first.engine {
             return Err(Error::bad_input(
@@ -158,7 +138,7 @@ fn report<'a>(
                 "Run all of them with the same --engine",
             ));
         }
-        findings.append(Findings::parse(&piece.findings)?)?;
+        append(&mut findings, &piece.findings)?;
     }
     let adapters: BTreeSet<&str> = pieces.iter().filter_map(|p| p.adapter.as_deref()).collect();
     let adapters: Vec<&str> = adapters.into_iter().collect();
@@ -178,10 +158,6 @@ fn report<'a>(
     }))
 }
 
-fn unwritable(error: &serde_json::Error) -> Error {
-    Error::bad_input(format!("The report can't be written: {error}"), "")
-}
-
 /// Columns that stand first.
 const FIRST: [&str; 4] = ["findings", "n", "seed", "step"];
 
@@ -190,17 +166,15 @@ const LONGEST_TEXT: usize = 40;
 
 /// One line for each finding. A column is the path of a number in the finding; the place in a list
 /// over noise levels is told by the level.
-fn csv(cells: &[CellReport<'_>]) -> Result<String> {
+fn csv(cells: &[CellReport<'_>]) -> String {
     let mut rows: Vec<BTreeMap<String, String>> = Vec::new();
     let (mut axes, mut columns) = (BTreeSet::new(), BTreeSet::new());
     for CellReport { axes: values, report } in cells {
         axes.extend(values.keys().cloned());
-        for (list, finding) in report.findings.iter() {
-            let finding =
-                serde_json::from_str(finding.get()).map_err(|error| unwritable(&error))?;
+        for (list, finding) in each(&report.findings) {
             let mut row = BTreeMap::new();
             row.extend(list.map(|list| ("findings".to_owned(), list.to_owned())));
-            flatten(&finding, String::new(), report.sigmas, &mut row);
+            flatten(finding, String::new(), report.sigmas, &mut row);
             columns.extend(row.keys().cloned());
             row.extend(values.iter().map(|(axis, value)| (format!("axis {axis}"), plain(value))));
             rows.push(row);
@@ -219,7 +193,7 @@ fn csv(cells: &[CellReport<'_>]) -> Result<String> {
     for row in &rows {
         text += &line(&mut keys.iter().map(|key| row.get(key).map_or("", String::as_str)));
     }
-    Ok(text)
+    text
 }
 
 fn flatten(value: &Value, path: String, sigmas: &[f64], row: &mut BTreeMap<String, String>) {

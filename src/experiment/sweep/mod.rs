@@ -6,9 +6,7 @@
 //! together. Nothing in a plan or a result depends on the machine or the time, so the merged report
 //! has the same bytes however many shards there were and however often they were interrupted.
 
-mod adapter;
 mod checkpoint;
-mod cost;
 pub mod environment;
 pub mod folder;
 mod merge;
@@ -19,14 +17,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-pub use adapter::start;
 pub use checkpoint::{Checkpoint, PieceResult, ShardResult};
 pub use merge::{Merged, merge};
 pub use plan::{Cell, Images, Piece, Plan, Shard};
 
-use super::Preset;
-use crate::data::Shape;
+use super::any::by_name;
+use super::{Preset, nothing_to_train};
 use crate::error::{Error, Result};
+use crate::serial;
+use crate::shape::Shape;
 
 /// Most cells of a grid: a plan should stay a file that people can open.
 const MAX_CELLS: usize = 10_000;
@@ -89,9 +88,9 @@ pub type Axes = BTreeMap<String, Value>;
 impl Sweep {
     /// Reads a sweep file.
     pub fn parse(text: &str) -> Result<Self> {
-        serde_json::from_str(text).map_err(|error| {
+        serial::parse(text).map_err(|error| {
             Error::bad_input(
-                format!("The sweep can't be read: {error}"),
+                format!("The sweep is not valid: {}", error.message),
                 "It has the fields experiment, preset, data, seed, config and grid",
             )
         })
@@ -124,8 +123,8 @@ impl Sweep {
         for (axis, value) in &axes {
             set(&mut settings, axis, value.clone())?;
         }
-        let settings = serde_json::from_value(settings).map_err(|error| {
-            Error::bad_input(format!("The grid does not fit the settings: {error}"), AXES)
+        let settings = serial::read(settings).map_err(|error| {
+            Error::bad_input(format!("The grid does not fit the settings: {}", error.message), AXES)
         })?;
         Ok((axes, settings))
     }
@@ -188,9 +187,12 @@ impl Settings {
 
     /// The whole configuration of `experiment` for images of `shape`.
     fn config(&self, experiment: &str, shape: Shape) -> Result<Value> {
-        let mut config = adapter::preset(experiment, self.preset()?, shape, self.seed)?;
+        let experiment = by_name(experiment)?;
+        let mut config = experiment.preset(self.preset()?, shape, self.seed)?;
         overlay(&mut config, &self.config, "config")?;
-        adapter::check(experiment, &config)
+        // As one part, it comes back as the experiment understands it.
+        let whole = experiment.shards(config, 1)?.into_iter().next();
+        whole.ok_or_else(nothing_to_train)
     }
 }
 

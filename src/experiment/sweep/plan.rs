@@ -3,9 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Axes, Settings, Sweep, adapter};
-use crate::data::{Recipe, Shape, Split};
+use super::{Axes, Settings, Sweep};
+use crate::data::{Recipe, Split};
 use crate::error::{Error, Result};
+use crate::experiment::any::{AnyExperiment, by_name};
+use crate::serial;
+use crate::shape::Shape;
 
 /// The form of plans that this version writes and reads.
 const FORMAT: u32 = 1;
@@ -56,7 +59,7 @@ pub struct Images {
     /// The shape of an image.
     pub shape: Shape,
     /// How to make them.
-    pub recipe: Value,
+    pub recipe: Recipe,
     /// Tells them from other images (see [`Images::fingerprint`]).
     pub fingerprint: String,
 }
@@ -92,11 +95,6 @@ impl Images {
         let pixels = split.train().iter().chain(split.held_out());
         hash(pixels.flat_map(|pixel| pixel.to_bits().to_le_bytes()))
     }
-
-    /// How to make them.
-    pub fn recipe(&self) -> Result<Recipe> {
-        adapter::recipe(&self.recipe)
-    }
 }
 
 impl Plan {
@@ -110,16 +108,17 @@ impl Plan {
         if shards == 0 {
             return Err(Error::bad_input("No shard computes nothing", "Ask for at least one"));
         }
+        let experiment = by_name(&sweep.experiment)?;
         let mut cells = Vec::new();
         for (axes, settings) in sweep.cells()? {
             // How many images are needed depends on the configuration, which depends on their shape.
             let shape = images(&settings, 1)?.shape;
             let config = settings.config(&sweep.experiment, shape)?;
-            let flop = adapter::flop(&sweep.experiment, &config, shape.dim())?;
-            let images = images(&settings, adapter::images(&sweep.experiment, &config)?)?;
+            let flop = experiment.flop(config.clone(), shape.dim())?.round() as u64;
+            let images = images(&settings, experiment.images(config.clone())?)?;
             cells.push(Cell { axes, data: settings.data, images, config, flop });
         }
-        let shards = deal(&sweep.experiment, &cells, shards)?;
+        let shards = deal(experiment, &cells, shards)?;
         let version = env!("CARGO_PKG_VERSION").into();
         let mut plan = Self { format: FORMAT, hash: String::new(), version, sweep, cells, shards };
         plan.hash = plan.expected_hash()?;
@@ -129,8 +128,9 @@ impl Plan {
     /// Reads a plan file, and refuses one that was changed or that another version has to run.
     pub fn parse(text: &str) -> Result<Self> {
         let again = "Make it again by `sweep plan`";
-        let plan: Self = serde_json::from_str(text)
-            .map_err(|error| Error::bad_input(format!("The plan can't be read: {error}"), again))?;
+        let plan: Self = serial::parse(text).map_err(|error| {
+            Error::bad_input(format!("The plan is not valid: {}", error.message), again)
+        })?;
         if plan.version != env!("CARGO_PKG_VERSION") {
             return Err(Error::bad_input(
                 format!("Version {} made this plan, and this is another", plan.version),
@@ -146,21 +146,24 @@ impl Plan {
     /// The file.
     pub fn to_json(&self) -> Result<String> {
         let text = serde_json::to_string_pretty(self);
-        text.map(|text| text + "\n").map_err(|error| unwritable(&error))
+        text.map(|text| text + "\n")
+            .map_err(|error| Error::internal(format!("The plan could not be written: {error}")))
     }
 
     fn expected_hash(&self) -> Result<String> {
         let Self { format, version, sweep, cells, shards, .. } = self;
-        let text = serde_json::to_string(&(format, version, sweep, cells, shards));
-        Ok(hash(text.map_err(|error| unwritable(&error))?.into_bytes()))
+        Ok(hash(serial::to_json(&(format, version, sweep, cells, shards))?.into_bytes()))
     }
 
     /// The configuration of a piece.
     pub fn config(&self, piece: Piece) -> Result<Value> {
-        let cell = self.cells.get(piece.cell).map(|cell| &cell.config);
-        let parts = cell.map(|config| adapter::parts(&self.sweep.experiment, config, piece.of));
-        let part = parts.transpose()?.and_then(|parts| parts.into_iter().nth(piece.part));
-        part.ok_or_else(|| Error::bad_input("The plan has a piece of nothing", ""))
+        let config = self.cells.get(piece.cell).map(|cell| cell.config.clone());
+        let parts =
+            by_name(&self.sweep.experiment)?.shards(config.unwrap_or_default(), piece.of)?;
+        parts
+            .into_iter()
+            .nth(piece.part)
+            .ok_or_else(|| Error::bad_input("The plan has a piece of nothing", ""))
     }
 
     /// Floating-point operations of all shards, about.
@@ -170,13 +173,9 @@ impl Plan {
     }
 }
 
-fn unwritable(error: &serde_json::Error) -> Error {
-    Error::bad_input(format!("The plan can't be written: {error}"), "")
-}
-
 /// Cuts the cells into pieces and deals them out to at most `count` shards of about equal work. Few
 /// large pieces come before a perfect balance: networks that train together share a machine better.
-fn deal(experiment: &str, cells: &[Cell], count: usize) -> Result<Vec<Shard>> {
+fn deal(experiment: &dyn AnyExperiment, cells: &[Cell], count: usize) -> Result<Vec<Shard>> {
     let total: f64 = cells.iter().map(|cell| cell.flop as f64).sum();
     let mut best: Option<(u64, Vec<Shard>)> = None;
     let mut finer = 1;
@@ -186,8 +185,9 @@ fn deal(experiment: &str, cells: &[Cell], count: usize) -> Result<Vec<Shard>> {
             let share = cell.flop as f64 / total.max(1.0) * (count * finer) as f64;
             // A share that is whole but for rounding is whole.
             let of = ((share - 1e-6).ceil() as usize).max(1);
-            for (part, config) in adapter::parts(experiment, &cell.config, of)?.iter().enumerate() {
-                let flop = adapter::flop(experiment, config, cell.images.shape.dim())?;
+            let parts = experiment.shards(cell.config.clone(), of)?;
+            for (part, config) in parts.into_iter().enumerate() {
+                let flop = experiment.flop(config, cell.images.shape.dim())?.round() as u64;
                 pieces.push(Piece { cell: index, part, of, flop });
             }
         }
@@ -243,8 +243,8 @@ mod tests {
 
     fn images(settings: &Settings, train: usize) -> Result<Images> {
         let shape = Shape { height: 12, width: 12, channels: 1 };
-        let recipe = json!({ "set": settings.data, "size": 12, "seed": settings.seed,
-            "count": train + 500, "heldOut": 500 });
+        let (set, count) = (settings.data.clone(), train + 500);
+        let recipe = Recipe { set, size: 12, seed: settings.seed, count, held_out: 500 };
         Ok(Images { shape, recipe, fingerprint: "0".into() })
     }
 
@@ -271,13 +271,13 @@ mod tests {
         let refuse = |text: String| Plan::parse(&text).unwrap_err().to_string();
         assert!(refuse(text.replace("0.001", "0.002")).contains("was changed"));
         assert!(refuse(text.replace(env!("CARGO_PKG_VERSION"), "9.9.9")).contains("9.9.9"));
-        assert!(refuse("{".into()).contains("can't be read"));
+        assert!(refuse("{".into()).contains("not valid"));
     }
 
     /// Findings of the parts, one after the other, are those of the cell.
     #[test]
     fn pieces_cover_each_cell_once_and_in_order() {
-        for experiment in crate::experiment::any::NAMES {
+        for experiment in crate::experiment::any::ALL.map(AnyExperiment::name) {
             let sweep = json!({ "experiment": experiment, "grid": { "seed": [1, 2, 3] } });
             for shards in [1, 2, 3, 4, 7] {
                 let plan = plan(&sweep, shards);

@@ -1,6 +1,6 @@
 //! The U-Net's backward pass.
 
-use super::forward::{Activation, BlockIn, Context, Step, UNetIn};
+use super::forward::{Activation, BlockIn, Context, PlacedUNet, Step};
 use super::{Block, ConvLayer, Layers, Norm};
 use crate::compute::{Buffer, Program, View, elements};
 use crate::error::Result;
@@ -109,7 +109,7 @@ impl GradientIn {
 /// A [`UNet`] that stands in a program and learns there.
 #[derive(Debug, Clone)]
 pub(super) struct UNetTraining {
-    forward: UNetIn,
+    forward: PlacedUNet,
     scratch: GradientIn,
     d_entries: Vec<Buffer>,
     d_joined: Vec<Buffer>,
@@ -128,7 +128,7 @@ impl UNetTraining {
         let blocks = layers.blocks();
         let place = |block| BlockIn::place(program, std::slice::from_ref(block), rows);
         let kept = blocks.iter().map(place).collect::<Result<_>>()?;
-        let forward = UNetIn::place(layers, program, rows, weights, kept)?;
+        let forward = PlacedUNet::place(layers, program, rows, weights, kept)?;
         let like = |program: &mut Program, buffers: &[Buffer]| -> Result<Vec<Buffer>> {
             buffers.iter().map(|b| program.buffer("gradient of features", b.len())).collect()
         };
@@ -174,7 +174,7 @@ impl PlacedNetwork for UNetTraining {
 impl PlacedTraining for UNetTraining {
     fn backward(&self, program: &mut Program, _x: View, d_out: View) -> Result<()> {
         let Self { forward, scratch, d_entries, d_joined, d_exits } = self;
-        let UNetIn { layers, context, joined, exits, .. } = forward;
+        let PlacedUNet { layers, context, joined, exits, .. } = forward;
         let film = forward.modulation.film();
         let block = |program: &mut Program, step: &Step, d_out: Buffer, d_x: Buffer| {
             scratch.block(program, context, step, film, d_out.into(), d_x.into())

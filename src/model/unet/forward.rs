@@ -7,7 +7,7 @@ use crate::kernels::conv::Channels;
 use crate::kernels::group_film_silu::{self, Affine};
 use crate::kernels::group_moments::{self, Groups};
 use crate::kernels::{Sigma, space_to_depth};
-use crate::model::{Film, ModulationIn, PlacedNetwork};
+use crate::model::{Film, PlacedModulation, PlacedNetwork};
 
 /// What every layer of a placed network needs.
 #[derive(Debug, Clone, Copy)]
@@ -144,10 +144,10 @@ impl BlockIn {
 
 /// A [`UNet`] that stands in a program.
 #[derive(Debug, Clone)]
-pub(super) struct UNetIn {
+pub(super) struct PlacedUNet {
     pub(super) layers: Layers,
     pub(super) context: Context,
-    pub(super) modulation: ModulationIn,
+    pub(super) modulation: PlacedModulation,
     pub(super) folded: Buffer,
     pub(super) unfolded: Buffer,
     /// What enters each level on the way down, the bottom too.
@@ -168,7 +168,7 @@ pub(super) struct Step {
     pub(super) x: Buffer,
 }
 
-impl UNetIn {
+impl PlacedUNet {
     /// Puts `layers` into `program`; each of their blocks keeps its pass in one of `blocks`.
     pub(super) fn place(
         layers: &Layers,
@@ -227,7 +227,7 @@ impl UNetIn {
     }
 }
 
-impl PlacedNetwork for UNetIn {
+impl PlacedNetwork for PlacedUNet {
     fn forward(&self, program: &mut Program, x: View, sigma: Sigma, out: View) -> Result<()> {
         let Self { layers, context, entries, joined, exits, .. } = self;
         let film = self.modulation.forward(program, sigma)?;

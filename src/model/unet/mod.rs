@@ -16,13 +16,12 @@ mod forward;
 use serde::{Deserialize, Serialize};
 
 use self::backward::UNetTraining;
-use self::forward::{BlockIn, UNetIn};
-use super::{Linear, Modulation, Network, Parameters, PlacedNetwork, PlacedTraining, check_dim};
+use self::forward::{BlockIn, PlacedUNet};
+use super::{Dense, Modulation, Network, Parameters, PlacedNetwork, PlacedTraining, check_dim};
 use crate::compute::{Program, View, elements};
-use crate::data::Shape;
 use crate::error::{Error, Result};
-use crate::json::from_json;
 use crate::kernels::conv::{Conv, Scale};
+use crate::shape::Shape;
 
 /// Initial size of the last convolution, relative to a plain one: the first guess is `F ≈ 0`.
 const OUTPUT_GAIN: f32 = 0.01;
@@ -46,8 +45,6 @@ pub enum Norm {
     /// A normalization of groups of channels.
     Group,
 }
-
-from_json!(Norm { None = "none", Group = "group" });
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -109,7 +106,7 @@ struct Block {
     first: ConvLayer,
     second: ConvLayer,
     /// The 1×1 convolution, where the number of channels changes.
-    skip: Option<Linear>,
+    skip: Option<Dense>,
     /// First column of its scales and shifts.
     film: usize,
 }
@@ -129,7 +126,7 @@ impl Block {
         let first = conv("first", [inputs, outputs], 1.0);
         let second = conv("second", [outputs, outputs], BLOCK_GAIN);
         let skip = (inputs != outputs)
-            .then(|| Linear::declare(parameters, &format!("{name}.skip"), [inputs, outputs], 1.0));
+            .then(|| Dense::declare(parameters, &format!("{name}.skip"), [inputs, outputs], 1.0));
         *film += 2 * outputs;
         Self { first, second, skip, film: *film - 2 * outputs }
     }
@@ -246,7 +243,7 @@ impl Network for UNet {
         let blocks = self.layers.blocks();
         let block = BlockIn::place(program, &blocks, rows)?;
         let blocks = vec![block; blocks.len()];
-        Ok(Box::new(UNetIn::place(&self.layers, program, rows, weights, blocks)?))
+        Ok(Box::new(PlacedUNet::place(&self.layers, program, rows, weights, blocks)?))
     }
 
     fn place_training(

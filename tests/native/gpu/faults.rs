@@ -16,7 +16,7 @@ fn a_lost_device_is_an_error() {
     let Some(shared) = common::gpu() else { return };
     // A device of its own: this test breaks it.
     let engine = pollster::block_on(Engine::gpu()).unwrap();
-    let Engine::Gpu(gpu) = &engine else { unreachable!() };
+    let Some(gpu) = engine.as_gpu() else { unreachable!() };
     let mut p = engine.program(1).unwrap();
     let [x, out] = [p.buffer("x", 8).unwrap(), p.buffer("out", 8).unwrap()];
     let routine = p
@@ -73,7 +73,7 @@ fn an_error_outside_any_call_is_not_lost() {
     }
     // A device of its own: this test breaks it.
     let engine = pollster::block_on(Engine::gpu()).unwrap();
-    let Engine::Gpu(gpu) = &engine else { unreachable!() };
+    let Some(gpu) = engine.as_gpu() else { unreachable!() };
     let (mut loaded, routine, out) = busy(&engine, 1);
     pollster::block_on(loaded.read::<f32>(out)).unwrap();
     drop(gpu.device().create_buffer(&wgpu::BufferDescriptor {

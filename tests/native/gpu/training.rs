@@ -13,8 +13,8 @@ common::tests_of!(training_stages, native, common::gpu());
 /// As on a graphics card: all members in one dispatch, and the tile that suits most adapters.
 #[test]
 fn ensembles_in_one_dispatch() {
-    if let Some(Engine::Gpu(gpu)) = common::gpu() {
-        let engine = Engine::Gpu(gpu.with_tile(Tile::default()));
+    if let Some(gpu) = common::gpu().as_ref().and_then(Engine::as_gpu) {
+        let engine = Engine::on(gpu.clone().with_tile(Tile::default()));
         pollster::block_on(async {
             common::training::members_do_not_leak(&engine).await;
             common::training_stages::steps_match_the_cpu(&engine).await;

@@ -1,18 +1,17 @@
-//! Images as reports hold them: bytes to show, as base64.
+//! Images in reports: bytes to display, written as base64.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::portrait::Portrait;
-use crate::data::{Split, Standardization};
-use crate::denoiser::TrainingSets;
+use crate::data::{Standardization, TrainingSets};
+use crate::metrics::NearestImages;
 
-/// Images to show, a byte to a value, one after the other. In JSON they are base64.
+/// Images to display, one byte per value, one image after the other. In JSON they are base64.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Images(Vec<u8>);
 
 impl Images {
-    /// Standardized images, as they look.
+    /// Standardized images.
     #[must_use]
     pub fn of(rows: &[f32], standardization: &Standardization) -> Self {
         Self(standardization.to_display(rows))
@@ -29,7 +28,7 @@ impl Images {
         Self(patterns.into_iter().flat_map(show).collect())
     }
 
-    /// The bytes.
+    /// One byte per value.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.0
@@ -79,45 +78,10 @@ fn from_base64(text: &str) -> Option<Vec<u8>> {
     rest.is_empty().then_some(bytes)
 }
 
-/// Some samples of a network, to look at. Row by row they began with the same noise.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gallery {
-    /// Samples of D_θ.
-    pub samples: Images,
-    /// The training image nearest to each.
-    pub nearest: Images,
-    /// D_G's samples.
-    pub gaussian: Images,
-    /// D_M's samples.
-    pub empirical: Images,
-}
-
-impl Gallery {
-    /// The first `shown` samples of D_θ, D_G and D_M.
-    #[must_use]
-    pub fn new(
-        [trained, gaussian, empirical]: [&Portrait; 3],
-        sets: &TrainingSets,
-        split: &Split,
-        shown: usize,
-    ) -> Self {
-        let standardization = split.standardization();
-        let show = |rows: &[f32]| {
-            Images::of(&rows[..rows.len().min(shown.saturating_mul(split.dim()))], standardization)
-        };
-        Self {
-            samples: show(&trained.samples),
-            nearest: Images::of(&nearest(trained, sets, shown), standardization),
-            gaussian: show(&gaussian.samples),
-            empirical: show(&empirical.samples),
-        }
-    }
-}
-
 /// The training images nearest to the first `shown` samples.
-pub(super) fn nearest(portrait: &Portrait, sets: &TrainingSets, shown: usize) -> Vec<f32> {
+pub(super) fn nearest_images(found: &NearestImages, sets: &TrainingSets, shown: usize) -> Vec<f32> {
     let image = |&i: &u32| &sets.pool()[i as usize * sets.dim()..][..sets.dim()];
-    portrait.nearest.index.iter().take(shown).flat_map(image).copied().collect()
+    found.index.iter().take(shown).flat_map(image).copied().collect()
 }
 
 #[cfg(test)]

@@ -31,8 +31,8 @@ params! {
 
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
-    name: "pace",
-    wgsl: &[VIEWS, RNG, ROW_SUM, wgsl!("pace.wgsl")],
+    name: "finish_step",
+    wgsl: &[VIEWS, RNG, ROW_SUM, wgsl!("finish_step.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("squares", Access::Read),
@@ -50,11 +50,11 @@ pub const TRAINING_CLOCK: usize = 8;
 
 /// Numbers of a pace: whether there is an update, the two scales of Adam, that of the gradient, and
 /// the share of the new weights in their moving average.
-pub const PACE: usize = 5;
+pub const STEP_STATE: usize = 5;
 
 /// What rules the learning rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Schedule {
+pub struct RateSchedule {
     /// Highest learning rate.
     pub rate: f32,
     /// Share of it that is left at the end.
@@ -74,7 +74,7 @@ pub struct Schedule {
 /// Records the stage, from `chunks` sums of squared gradients and the losses of `rows` rows.
 pub fn record(
     program: &mut Program,
-    schedule: Schedule,
+    schedule: RateSchedule,
     [squares, losses, clock, out]: [View; 4],
     [chunks, rows]: [usize; 2],
 ) -> Result<()> {
@@ -91,7 +91,7 @@ pub fn record(
         log_beta1: BETA1.ln(),
         log_beta2: BETA2.ln(),
     };
-    let bindings = [(squares, chunks), (losses, rows), (clock, TRAINING_CLOCK), (out, PACE)];
+    let bindings = [(squares, chunks), (losses, rows), (clock, TRAINING_CLOCK), (out, STEP_STATE)];
     let constants = [("ROW_THREADS", program.profile().row_threads)];
     program.stage(&KERNEL, &constants, &params, &bindings, [1, 1])
 }

@@ -1,24 +1,12 @@
-//! How much work a configuration is, in floating-point operations: what matrix multiplies and
-//! convolutions do. It decides how a sweep is cut, so it needs to be right in proportion only.
+//! The work of networks in floating-point operations, counting matrix multiplies and convolutions.
+//! It decides how a sweep is cut, so that it only needs to be right in proportion.
 
-use super::super::portrait::Look;
-use super::super::{emergence, gaussian_bias, strong_generalization, transition};
+use super::evaluation::EvalConfig;
 use crate::denoiser::DISTILLATION_ROWS;
 use crate::error::Result;
 use crate::model::Architecture;
 use crate::sampler::Method;
 use crate::train;
-
-/// What has a cost.
-pub(super) trait Cost {
-    /// Floating-point operations for images of `dim` numbers.
-    fn flop(&self, dim: usize) -> Result<f64>;
-}
-
-/// The same as a whole number.
-pub(super) fn flop_of(config: &impl Cost, dim: usize) -> Result<u64> {
-    Ok(config.flop(dim)?.round() as u64)
-}
 
 /// Multiply-adds of a forward pass of one image.
 fn multiply_adds(architecture: &Architecture, dim: usize) -> Result<f64> {
@@ -48,17 +36,22 @@ fn training(train: &train::Config, dim: usize) -> Result<f64> {
 }
 
 /// Evaluating a network with `n` training images once, with D_G and D_M beside it.
-fn evaluation(look: &Look, architecture: &Architecture, n: usize, dim: usize) -> Result<f64> {
-    let each_step = match look.method {
+fn evaluation(
+    config: &EvalConfig,
+    architecture: &Architecture,
+    n: usize,
+    dim: usize,
+) -> Result<f64> {
+    let each_step = match config.method {
         Method::Euler => 1,
         Method::Heun => 2,
     };
     // Images held out and of the training set; and for the linearity, two and their sum.
     let denoised =
-        look.samples * look.sampler_steps * each_step + 5 * look.images * look.sigmas.len();
+        config.samples * config.sampler_steps * each_step + 5 * config.images * config.sigmas.len();
     let mut network = denoised as f64;
-    if let Some(distillation) = &look.distillation {
-        let levels = look.sampler_steps + look.sigmas.len();
+    if let Some(distillation) = &config.distillation {
+        let levels = config.sampler_steps + config.sigmas.len();
         network += f64::from(distillation.batches) * (DISTILLATION_ROWS * levels) as f64;
     }
     let (n, d) = (n as f64, dim as f64);
@@ -66,63 +59,28 @@ fn evaluation(look: &Look, architecture: &Architecture, n: usize, dim: usize) ->
     let exact = denoised as f64 * (2.0 * d * d + 2.0 * n * d);
     // The covariance of the training images and its eigenvectors.
     let fit = n * d * d + 10.0 * d * d * d;
-    let nearest = look.samples as f64 * n * d;
+    let nearest = config.samples as f64 * n * d;
     Ok(2.0 * (network * multiply_adds(architecture, dim)? + exact + fit + nearest))
 }
 
-/// Networks with these numbers of training images, each trained and looked at once.
-fn networks<'a>(
-    sizes: impl IntoIterator<Item = &'a usize>,
+/// Networks with these numbers of training images, each trained and then evaluated so many times.
+pub(super) fn networks(
+    sizes: &[usize],
     train: &train::Config,
-    look: &Look,
+    config: &EvalConfig,
+    evaluations: usize,
     dim: usize,
 ) -> Result<f64> {
     let training = training(train, dim)?;
-    let each = |&n| Ok(training + evaluation(look, &train.architecture, n, dim)?);
-    sizes.into_iter().map(each).sum()
-}
-
-impl Cost for transition::Config {
-    fn flop(&self, dim: usize) -> Result<f64> {
-        let each_seed = networks(&self.sizes, &self.train, &self.look, dim)?;
-        Ok(each_seed * self.seeds.len() as f64)
-    }
-}
-
-impl Cost for gaussian_bias::Config {
-    fn flop(&self, dim: usize) -> Result<f64> {
-        networks(&self.sizes, &self.train, &self.look, dim)
-    }
-}
-
-impl Cost for strong_generalization::Config {
-    fn flop(&self, dim: usize) -> Result<f64> {
-        Ok(2.0 * networks(&self.sizes, &self.train, &self.look, dim)?)
-    }
-}
-
-impl Cost for emergence::Config {
-    fn flop(&self, dim: usize) -> Result<f64> {
-        let over_time = |sizes: &[usize], train: &train::Config| -> Result<f64> {
-            let looks = 1 + self.checkpoints.iter().filter(|&&step| step < train.steps).count();
-            let each = |&n| evaluation(&self.look, &train.architecture, n, dim);
-            let evaluations: f64 = sizes.iter().map(each).sum::<Result<f64>>()?;
-            Ok(training(train, dim)? * sizes.len() as f64 + evaluations * looks as f64)
-        };
-        let mut sum = over_time(&self.sizes, &self.train_long)?;
-        for &width in &self.widths {
-            let architecture = self.train.architecture.with_width(width);
-            let train = train::Config { architecture, ..self.train.clone() };
-            sum += over_time(&self.width_sizes, &train)?;
-        }
-        Ok(sum)
-    }
+    let times = evaluations as f64;
+    let each = |&n| Ok(training + times * evaluation(config, &train.architecture, n, dim)?);
+    sizes.iter().map(each).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Shape;
+    use crate::shape::Shape;
 
     /// What the benchmarks count.
     #[test]

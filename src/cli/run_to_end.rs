@@ -1,4 +1,4 @@
-//! Conducts an experiment: a bar while it runs, a table and a report when it is done.
+//! Runs an experiment to its end: a progress bar, then a table and a report.
 
 use std::fs;
 use std::path::Path;
@@ -6,26 +6,27 @@ use std::time::Duration;
 
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::Split;
-use hidden_gaussian::experiment::run::{Report, Run, Saved};
+use hidden_gaussian::experiment::run::{Report, Run, SavedRun, check_format};
 use hidden_gaussian::experiment::{Detail, Experiment, Progress};
-use hidden_gaussian::{Error, ErrorKind, Result, json};
+use hidden_gaussian::{Error, ErrorKind, Result, serial};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use pollster::block_on;
 
-use super::stop::{until_stopped, was_stopped};
+use super::stop::was_stopped;
 use super::table::Tabulate;
-use super::{Asked, data, file_error, json};
+use super::{RunArgs, data, file_error, json};
 
-/// How long the experiment runs between two reports.
+/// How long the experiment runs between updates of the progress bar.
 pub(super) const SLICE: Duration = Duration::from_millis(150);
 
-/// Runs an experiment as the command line asks for it.
-pub(super) fn command<E>(asked: &Asked) -> Result<bool>
+/// Runs an experiment with the options of the command line.
+pub(super) fn command<E>(args: &RunArgs) -> Result<bool>
 where
     E: Experiment<Findings: Tabulate>,
 {
-    let source = &asked.common.source;
-    let preset = asked.preset.into();
-    let saved = match &asked.resume {
+    let source = &args.common.source;
+    let preset = args.preset.into();
+    let saved = match &args.resume {
         Some(path) => Some(fs::read(path).map_err(|error| file_error(path, &error))?),
         None => None,
     };
@@ -34,7 +35,7 @@ where
         None => {
             // How many images to draw depends on the configuration, which depends on their shape.
             let shape = source.dataset(preset, 1)?.shape();
-            let config = match &asked.config {
+            let config = match &args.config {
                 Some(path) => read_config::<E>(path)?,
                 None => E::preset(preset, shape, source.seed),
             };
@@ -42,57 +43,57 @@ where
             (config, split)
         }
     };
-    if asked.show_config {
+    if args.show_config {
         println!("{}", json(&config)?);
         return Ok(true);
     }
-    let engine = asked.common.engine.open()?;
-    let report = match conduct::<E>(&engine, &split, config, saved.as_deref())? {
-        Conducted::Done(report) => report,
-        Conducted::Stopped { step, total, snapshot } => {
+    let engine = args.common.engine.open()?;
+    let report = match run::<E>(&engine, &split, config, saved.as_deref())? {
+        Outcome::Done(report) => report,
+        Outcome::Stopped { step, total, snapshot } => {
             let default = || format!("{}.run", E::NAME).into();
-            let path = asked.resume.clone().unwrap_or_else(default);
+            let path = args.resume.clone().unwrap_or_else(default);
             fs::write(&path, snapshot).map_err(|error| file_error(&path, &error))?;
-            let out = asked.out.as_ref().map(|out| format!(" --out {}", out.display()));
-            let rest = asked.common.again() + &out.unwrap_or_default();
+            let out = args.out.as_ref().map(|out| format!(" --out {}", out.display()));
+            let rest = args.common.again() + &out.unwrap_or_default();
             return Err(stopped([step, total], &path, E::NAME, &rest));
         }
     };
     let text = json(&report)?;
-    if let Some(path) = &asked.out {
+    if let Some(path) = &args.out {
         fs::write(path, &text).map_err(|error| file_error(path, &error))?;
     }
-    if asked.json {
+    if args.json {
         println!("{text}");
     } else {
-        print!("{}", report.findings.table(E::look(&report.config)));
+        print!("{}", report.findings.table(E::evaluation(&report.config))?);
     }
     Ok(true)
 }
 
-/// What a saved run was begun with.
+/// The configuration and the images of a saved run.
 fn again<E: Experiment>(bytes: &[u8], data: Option<&str>) -> Result<(E::Config, Split)> {
-    let Saved { experiment, config, data: recipe } = Saved::read(bytes)?;
+    let SavedRun { experiment, config, data: recipe } = SavedRun::read(bytes)?;
     if experiment != E::NAME {
         return Err(Error::bad_input(
             format!("This is a saved run of {experiment}"),
-            format!("Go on with: hidden-gaussian {experiment} --resume"),
+            format!("Resume it with: hidden-gaussian {experiment} --resume"),
         ));
     }
-    let config = json::parse(&config).map_err(|error| {
-        let message = format!("The configuration of the saved run makes no sense: {error}");
-        Error::bad_input(message, "Start the experiment anew")
+    let config = serial::read(config).map_err(|error| {
+        let message = format!("The configuration of the saved run is not valid: {}", error.message);
+        Error::bad_input(message, "Start the experiment again")
     })?;
     Ok((config, data::again(&recipe, data)?))
 }
 
-/// What is said when the reader stopped `command` and its state was saved.
+/// The error after the user stopped `command` and its state was saved.
 pub(super) fn stopped([step, total]: [u32; 2], path: &Path, command: &str, rest: &str) -> Error {
     let path = path.display();
     Error::new(
         ErrorKind::Cancelled,
         format!("Stopped at step {step} of {total}, saved in {path}"),
-        format!("Go on with: hidden-gaussian {command} --resume {path}{rest}"),
+        format!("Resume with: hidden-gaussian {command} --resume {path}{rest}"),
     )
 }
 
@@ -101,14 +102,15 @@ fn read_config<E: Experiment>(path: &Path) -> Result<E::Config> {
     let text = fs::read_to_string(path).map_err(|error| file_error(path, &error))?;
     let mut value: serde_json::Value =
         serde_json::from_str(&text).map_err(|error| file_error(path, &error))?;
-    if let Some(config) = value.get_mut("config") {
-        value = config.take();
+    if value.get("config").is_some() {
+        check_format(&value)?;
+        value = value["config"].take();
     }
-    json::read(&value).map_err(|error| file_error(path, &error))
+    serial::read(value).map_err(|error| file_error(path, &error.message))
 }
 
 /// How an experiment ended.
-pub(super) enum Conducted<E: Experiment> {
+pub(super) enum Outcome<E: Experiment> {
     Done(Report<E::Config, E::Findings>),
     /// By Ctrl-C.
     Stopped {
@@ -118,15 +120,15 @@ pub(super) enum Conducted<E: Experiment> {
     },
 }
 
-/// Runs an experiment, from `saved` on if it was stopped before, to its end or until the reader
-/// presses Ctrl-C.
-pub(super) fn conduct<E: Experiment>(
+/// Runs an experiment, from `saved` on if it was stopped before, until it ends or the user presses
+/// Ctrl-C.
+pub(super) fn run<E: Experiment>(
     engine: &Engine,
     split: &Split,
     config: E::Config,
     saved: Option<&[u8]>,
-) -> Result<Conducted<E>> {
-    until_stopped(async {
+) -> Result<Outcome<E>> {
+    block_on(async {
         let mut run = Run::<E>::start(engine, split, config).await?;
         if let Some(saved) = saved {
             run.restore(saved)?;
@@ -147,21 +149,21 @@ pub(super) fn conduct<E: Experiment>(
         bar.clear();
         if was_stopped(&report) {
             let [step, total] = run.steps();
-            return Ok(Conducted::Stopped { step, total, snapshot: run.snapshot().await? });
+            return Ok(Outcome::Stopped { step, total, snapshot: run.snapshot().await? });
         }
-        Ok(Conducted::Done(report?))
+        Ok(Outcome::Done(report?))
     })
 }
 
-/// The same, where nothing is saved: it ends, or the program does.
-pub(super) fn conduct_to_end<E: Experiment>(
+/// Runs an experiment to its end; Ctrl-C saves nothing.
+pub(super) fn run_to_end<E: Experiment>(
     engine: &Engine,
     split: &Split,
     config: E::Config,
 ) -> Result<Report<E::Config, E::Findings>> {
-    match conduct::<E>(engine, split, config, None)? {
-        Conducted::Done(report) => Ok(report),
-        Conducted::Stopped { step, total, .. } => Err(Error::new(
+    match run::<E>(engine, split, config, None)? {
+        Outcome::Done(report) => Ok(report),
+        Outcome::Stopped { step, total, .. } => Err(Error::new(
             ErrorKind::Cancelled,
             format!("Stopped in {}, at step {step} of {total}", E::NAME),
             "",
@@ -169,7 +171,7 @@ pub(super) fn conduct_to_end<E: Experiment>(
     }
 }
 
-/// How far it is, and how long it still takes.
+/// The progress bar.
 pub(super) struct Bar(ProgressBar);
 
 impl Bar {

@@ -1,0 +1,133 @@
+//! The training sets of an ensemble.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::compute::Program;
+use crate::error::{Error, Result};
+
+/// The training sets of an ensemble: ranges of one pool of images.
+///
+/// Nested ranges make the sizes of Figure 1, disjoint ones the halves of the strong-generalization
+/// experiment, and no image is stored twice.
+#[derive(Debug, Clone)]
+pub struct TrainingSets {
+    images: Arc<[f32]>,
+    dim: usize,
+    ranges: Vec<Range<usize>>,
+}
+
+impl TrainingSets {
+    /// Sets that hold the images in `ranges` of a pool of `dim`-dimensional rows.
+    pub fn new(
+        images: impl Into<Arc<[f32]>>,
+        dim: usize,
+        ranges: Vec<Range<usize>>,
+    ) -> Result<Self> {
+        let images = images.into();
+        if dim == 0 || images.is_empty() || !images.len().is_multiple_of(dim) {
+            return Err(Error::bad_input(
+                format!("{} numbers are not whole images of {dim} numbers each", images.len()),
+                "",
+            ));
+        }
+        if images.iter().any(|v| !v.is_finite()) {
+            return Err(Error::bad_input("The images hold a number that is not finite", ""));
+        }
+        let pool = images.len() / dim;
+        for range in &ranges {
+            if range.is_empty() || range.end > pool {
+                return Err(Error::bad_input(
+                    format!("Training set {range:?} does not lie in a pool of {pool} images"),
+                    "Ask for at least one image, and for no more than there are",
+                ));
+            }
+        }
+        if ranges.is_empty() {
+            return Err(Error::bad_input("There is no training set", ""));
+        }
+        Ok(Self { images, dim, ranges })
+    }
+
+    /// One member that trains on all of `images`.
+    pub fn single(images: impl Into<Arc<[f32]>>, dim: usize) -> Result<Self> {
+        let images = images.into();
+        let all = 0..images.len() / dim.max(1);
+        Self::new(images, dim, vec![all])
+    }
+
+    /// The set of one member, in the same pool.
+    pub fn only(&self, member: usize) -> Result<Self> {
+        let range = self.ranges.get(member).cloned();
+        Self::new(Arc::clone(&self.images), self.dim, range.into_iter().collect())
+    }
+
+    /// Numbers in an image.
+    #[must_use]
+    pub const fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The whole pool.
+    #[must_use]
+    pub const fn pool(&self) -> &Arc<[f32]> {
+        &self.images
+    }
+
+    /// The range of each member.
+    #[must_use]
+    pub fn ranges(&self) -> &[Range<usize>] {
+        &self.ranges
+    }
+
+    /// The images of one member.
+    #[must_use]
+    pub fn images(&self, member: usize) -> &[f32] {
+        self.ranges.get(member).map_or(&[], |r| &self.images[r.start * self.dim..r.end * self.dim])
+    }
+
+    /// The mean image of one member.
+    #[must_use]
+    pub fn mean(&self, member: usize) -> Vec<f32> {
+        mean_image(self.images(member), self.dim)
+    }
+
+    /// One past the last image that any member uses.
+    #[must_use]
+    pub fn end(&self) -> usize {
+        self.ranges.iter().map(|range| range.end).max().unwrap_or(0)
+    }
+
+    /// A number that tells one pool of images from another (FNV-1a over their words).
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        let mix =
+            |hash: u64, v: &f32| (hash ^ u64::from(v.to_bits())).wrapping_mul(0x100_0000_01b3);
+        self.images.iter().fold(0xcbf2_9ce4_8422_2325, mix)
+    }
+
+    /// The ranges as the device sees them: `[begin, end)` for each member.
+    #[must_use]
+    pub fn range_words(&self) -> Vec<f32> {
+        let words = self.ranges.iter().flat_map(|range| [range.start as u32, range.end as u32]);
+        words.map(f32::from_bits).collect()
+    }
+
+    /// Refuses a program whose members are not these.
+    pub(crate) fn check_members(&self, program: &Program) -> Result<()> {
+        if program.members() != self.ranges.len() {
+            return Err(Error::bad_input(
+                format!("{} training sets for {} members", self.ranges.len(), program.members()),
+                "",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The mean of images of `dim` numbers, summed in f64.
+pub(crate) fn mean_image(images: &[f32], dim: usize) -> Vec<f32> {
+    let count = (images.len() / dim) as f64;
+    let mean = |i| images[i..].iter().step_by(dim).map(|&v| f64::from(v)).sum::<f64>() / count;
+    (0..dim).map(|i| mean(i) as f32).collect()
+}
