@@ -18,4 +18,5 @@ mod importers;
 mod paper_claims;
 mod recording;
 mod shaders_validate;
+mod sweep;
 mod training;

@@ -59,7 +59,7 @@ pub(super) fn command(arguments: &Arguments) -> Result<ExitCode> {
     let (cells, shards) = (plan.cells.len(), plan.shards.len());
     let gigaflop = plan.flop() as f64 / 1e9;
     eprintln!("Plan {} in {}", &plan.hash[..8], folder.plan_path().display());
-    eprintln!("{cells} experiments in {shards} shards, {gigaflop:.0} GFLOP in all");
+    eprintln!("Experiments: {cells}; shards: {shards}; in all about {gigaflop:.0} GFLOP");
     if shards < arguments.shards {
         eprintln!("There is not enough to do for {} shards", arguments.shards);
     }

@@ -15,7 +15,7 @@ use super::super::run_to_end::Bar;
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// A shard that has said nothing for this long is not running any more.
-const SILENCE: f64 = 180.0;
+const SILENCE: u64 = 180;
 
 /// What a shard says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub(super) struct Line {
     /// Time to the end of this piece's training, if it is known.
     pub(super) seconds_left: Option<f64>,
     /// Seconds since 1970.
-    pub(super) time: f64,
+    pub(super) time: u64,
     /// What went wrong without ending it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) warning: Option<String>,
@@ -50,7 +50,7 @@ pub(super) enum State {
 impl Line {
     /// Whether the shard is running now, as far as it says.
     pub(super) fn is_running(&self) -> bool {
-        self.state == State::Running && now() - self.time < SILENCE
+        self.state == State::Running && now().saturating_sub(self.time) < SILENCE
     }
 }
 
@@ -81,7 +81,7 @@ impl Progress {
             steps: [0, 0],
             seconds,
             seconds_left: None,
-            time: 0.0,
+            time: 0,
             warning: None,
         };
         let terminal = std::io::stderr().is_terminal();
@@ -137,7 +137,7 @@ impl Progress {
     fn say(&mut self, state: State) {
         self.last = Instant::now();
         self.line.state = state;
-        self.line.seconds = self.seconds();
+        self.line.seconds = (1e3 * self.seconds()).round() / 1e3;
         self.line.time = now();
         let Ok(text) = serde_json::to_string(&self.line) else { return };
         if !std::io::stderr().is_terminal() {
@@ -148,6 +148,6 @@ impl Progress {
     }
 }
 
-fn now() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64().round())
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -14,7 +14,7 @@ use crate::shape::Shape;
 const FORMAT: u32 = 1;
 
 /// Pieces are cut finer until no shard has more than this share of the average work.
-const BALANCED: f64 = 1.05;
+const BALANCED: f64 = 1.1;
 
 /// How many times finer than one piece for each shard a sweep is cut at most.
 const FINEST: usize = 8;
@@ -316,7 +316,8 @@ mod tests {
             assert!((heaviest as f64) < 1.2 * mean, "{shards}: {heaviest} {mean}");
         }
         // One experiment is cut into one piece for each shard, in order.
-        let plan = plan(&json!({ "experiment": "transition" }), 3);
+        let sizes = json!({ "sizes": [8, 16, 24, 32, 40, 48] });
+        let plan = plan(&json!({ "experiment": "transition", "config": sizes }), 3);
         assert_eq!(pieces(&plan), [[(0, 0)], [(0, 1)], [(0, 2)]]);
     }
 }
