@@ -13,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{
     process::{cargo, command, compiling, npm_script, root, run_lines, target_dir, www},
-    serve, site,
+    serve, site, slurm,
     tools::{self, Package},
 };
 
@@ -40,7 +40,7 @@ enum Lane {
     Last,
 }
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     Part::native("format", "rustfmt has nothing to change", format),
     Part::native("clippy", "no warning, native and wasm32, with and without training", clippy),
     Part::native("doc", "the documentation builds without a warning", doc),
@@ -62,6 +62,7 @@ const PARTS: [Part; 11] = [
         cancel,
     )
     .needs(&[Package::Vulkan]),
+    Part::new("slurm", "sweeps, interrupted, and on an emulated cluster", Lane::Last, slurm::test),
     Part::new("times", "what readers wait for in the built site (tests/e2e/)", Lane::Last, times)
         .needs(&[Package::Chromium, Package::Fonts])
         .needs_site(),
@@ -188,7 +189,7 @@ struct Tally {
 
 /// What is known of a part.
 #[derive(Default)]
-struct Row {
+pub(crate) struct Row {
     name: &'static str,
     tally: Tally,
     seconds: f32,
@@ -208,8 +209,20 @@ fn table(rows: &[Row], seconds: f32) -> String {
 }
 
 impl Row {
+    /// Counts something that was found to be so.
+    pub(crate) fn pass(&mut self, what: &str) {
+        println!("{:<6} | ok: {what}", self.name);
+        self.tally.passed += 1;
+    }
+
+    /// Counts something that can't be tested here.
+    pub(crate) fn skip(&mut self, what: &str) {
+        println!("{:<6} | skipped: {what}", self.name);
+        self.tally.skipped += 1;
+    }
+
     /// Counts a command that passes or fails as a whole.
-    fn check(&mut self, command: &mut Command) -> Result<()> {
+    pub(crate) fn check(&mut self, command: &mut Command) -> Result<()> {
         let passed = run_lines(command, |line| println!("{:<6} | {line}", self.name))?;
         *(if passed { &mut self.tally.passed } else { &mut self.tally.failed }) += 1;
         Ok(())
@@ -217,7 +230,7 @@ impl Row {
 
     /// Counts the tests that a command reports. One that fails without naming a test, because it
     /// did not compile or crashed, counts as one.
-    fn tests(&mut self, command: &mut Command) -> Result<()> {
+    pub(crate) fn tests(&mut self, command: &mut Command) -> Result<()> {
         let before = self.tally.failed;
         let passed = run_lines(command, |line| {
             println!("{:<6} | {line}", self.name);
