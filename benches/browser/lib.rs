@@ -28,7 +28,7 @@ impl Training {
     /// Does `count` steps, waits for them, and tells the mean loss of the first member.
     pub async fn steps(&mut self, count: u32) -> Result<Option<f32>, JsValue> {
         self.0.step(count)?;
-        Ok(self.0.report().await?.members.first().and_then(|member| member.loss))
+        Ok(self.0.progress().await?.members.first().and_then(|member| member.loss))
     }
 }
 

@@ -4,11 +4,11 @@
 //! between stages: members never meet. Where members are fewer than cores, the large stages of one use
 //! several; their bits are the same.
 
+use super::call::{Call, Slot};
 use super::control::Control;
 use super::memory::Memory;
 use super::program::{Access, Buffer, MAX_BINDINGS, Program, Routine, Scope, Stage};
 use crate::error::{Error, Result};
-use crate::kernels::{Call, Slot};
 
 /// A program with its buffers in memory.
 #[derive(Debug)]
@@ -113,8 +113,7 @@ impl CpuProgram {
         for member in members {
             for stage in (0..times).flat_map(|_| program.stages(routine)) {
                 run_stage(stage, shared, member, 1);
-                self.control.yield_now().await?;
-                control.check()?;
+                control.yield_now().await?;
             }
         }
         Ok(())

@@ -13,8 +13,8 @@ use super::program::{
     Access, Buffer, Kernel, MAX_BINDINGS, MAX_PARAMS, Profile, Program, Routine, Scope, Stage,
 };
 use super::readback;
+use super::tile::Tile;
 use crate::error::{Error, ErrorKind, Result};
-use crate::kernels::matmul::Tile;
 
 /// Uniform bindings start at multiples of this: WebGPU's portable alignment.
 const UNIFORM_ALIGN: usize = 256;

@@ -1,5 +1,6 @@
 //! The compute core: a [`Program`] is recorded once and run by either [`Engine`].
 
+mod call;
 mod control;
 mod cpu;
 mod faults;
@@ -10,8 +11,9 @@ mod program;
 mod readback;
 pub(crate) mod simd;
 mod template;
-mod tune;
+mod tile;
 
+pub use call::{Call, Slot};
 pub use control::Control;
 pub use cpu::CpuProgram;
 pub use gpu::{Gpu, GpuProgram};
@@ -21,7 +23,7 @@ pub use program::{
 };
 
 pub(crate) use program::elements;
-pub use tune::{Choice, Rates};
+pub use tile::Tile;
 
 use std::time::Duration;
 
@@ -54,11 +56,6 @@ impl Engine {
     #[must_use]
     pub const fn cpu() -> Self {
         Self { device: Device::Cpu, control: None }
-    }
-
-    /// The GPU engine, or why there is none.
-    pub async fn gpu() -> Result<Self> {
-        Ok(Self::on(Gpu::open_tuned().await?))
     }
 
     /// An engine on this GPU.

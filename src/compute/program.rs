@@ -14,9 +14,10 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
+use super::call::Call;
 use super::template;
+use super::tile::Tile;
 use crate::error::{Error, Result};
-use crate::kernels::{Call, matmul::Tile};
 
 /// Most storage buffers that one stage may bind: WebGPU's portable limit.
 pub const MAX_BINDINGS: usize = 8;

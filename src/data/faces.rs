@@ -13,6 +13,24 @@ use crate::{
     rng::{Philox, Stream},
 };
 
+/// Procedural faces, grey and square.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Faces {
+    /// Side of an image, in pixels.
+    pub size: usize,
+    /// Number of images.
+    pub count: u32,
+    /// Seed that determines every face.
+    pub seed: u64,
+}
+
+impl Faces {
+    /// Draws them.
+    pub fn draw(self) -> Result<Dataset> {
+        faces(self.seed, self.count, self.size)
+    }
+}
+
 /// Faces `0..count` of `seed`, each `size × size`.
 pub fn faces(seed: u64, count: u32, size: usize) -> Result<Dataset> {
     if !(4..=256).contains(&size) {

@@ -21,6 +21,7 @@ mod training_sets;
 
 pub use archive::{Entry, zip_entries};
 pub use builder::{Builder, Fit, MAX_SIDE, MAX_VALUES, Options, check_total};
+pub use faces::Faces;
 pub use images::Picture;
 pub use import::{Format, MAX_BYTES, detect, import};
 pub use sets::{SETS, SetEntry, SetOrigin};

@@ -1,5 +1,6 @@
 //! Experiments by name, with configurations as JSON values: what a page or a file has.
 
+use std::fmt::{self, Debug, Formatter};
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::time::Duration;
@@ -22,7 +23,7 @@ use crate::shape::Shape;
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
 
 /// An experiment whose type is not known.
-pub trait AnyExperiment: Sync {
+pub trait AnyExperiment: Sync + Debug {
     /// See [`Experiment::NAME`].
     fn name(&self) -> &'static str;
 
@@ -92,6 +93,12 @@ pub fn by_name(name: &str) -> Result<&'static dyn AnyExperiment> {
 }
 
 struct Of<E>(PhantomData<fn() -> E>);
+
+impl<E: Experiment> Debug for Of<E> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(E::NAME)
+    }
+}
 
 impl<E: Experiment> Of<E> {
     fn read(config: Value) -> Result<E::Config> {

@@ -297,7 +297,8 @@ impl Evaluation {
 }
 
 /// Score difference (eq. 6) at each noise level between two denoisers on the same noisy images.
-fn score_difference(a: &Denoised, b: &Denoised, dim: usize) -> Vec<Estimate> {
+#[must_use]
+pub fn score_difference(a: &Denoised, b: &Denoised, dim: usize) -> Vec<Estimate> {
     let zero = vec![0.0; dim];
     let level = |(a, b): (&Vec<f32>, &Vec<f32>)| {
         Estimate::of(compare(a, b, &zero).map(|c| c.distance / (dim as f64).sqrt()))

@@ -38,14 +38,17 @@ pub mod silu_backward;
 pub mod softmax_tile;
 pub mod space_to_depth;
 pub mod square_sums;
+mod tuning;
 
 pub use edm::Edm;
 pub use film::Film;
+pub use tuning::{Choice, Rates};
 
 use std::mem::take;
 use std::ops::Range;
 
-use crate::compute::{Kernel, MAX_BINDINGS, View};
+pub use crate::compute::{Call, Slot};
+use crate::compute::{Kernel, View};
 
 /// All kernels, for tests that hold every one of them to the same rules.
 pub static ALL: &[&Kernel] = &[
@@ -215,78 +218,7 @@ impl Sigma {
     }
 }
 
-/// A binding as the CPU twin sees it: the recorded extent of one member's buffer.
-#[derive(Debug, Default)]
-pub enum Slot<'a> {
-    /// Nothing, or already taken.
-    #[default]
-    Empty,
-    /// Read only.
-    Read(&'a [f32]),
-    /// Read and written.
-    Write(&'a mut [f32]),
-}
-
-/// One call of a CPU twin.
-#[derive(Debug)]
-pub struct Call<'a> {
-    params: &'a [u32],
-    slots: [Slot<'a>; MAX_BINDINGS],
-    threads: usize,
-}
-
-impl<'a> Call<'a> {
-    pub(crate) const fn new(
-        params: &'a [u32],
-        slots: [Slot<'a>; MAX_BINDINGS],
-        threads: usize,
-    ) -> Self {
-        Self { params, slots, threads }
-    }
-
-    /// How many threads to use for so many multiply-adds: several if the work is long and members
-    /// are fewer than cores.
-    const fn threads(&self, work: usize) -> usize {
-        if work < PARALLEL { 1 } else { self.threads }
-    }
-
-    /// The parameter struct.
-    fn params<P: bytemuck::Pod>(&self) -> P {
-        bytemuck::pod_read_unaligned(bytemuck::cast_slice(&self.params[..size_of::<P>() / 4]))
-    }
-
-    /// What is bound for reading at `slot`.
-    fn read(&self, slot: usize) -> &'a [f32] {
-        match self.slots[slot] {
-            Slot::Read(data) => data,
-            _ => &[],
-        }
-    }
-
-    /// The same as whole numbers.
-    fn read_u32(&self, slot: usize) -> &'a [u32] {
-        bytemuck::cast_slice(self.read(slot))
-    }
-
-    /// Takes what is bound for writing at `slot`.
-    fn write(&mut self, slot: usize) -> &'a mut [f32] {
-        match take(&mut self.slots[slot]) {
-            Slot::Write(data) => data,
-            _ => &mut [],
-        }
-    }
-
-    /// The same as whole numbers.
-    fn write_u32(&mut self, slot: usize) -> &'a mut [u32] {
-        bytemuck::cast_slice_mut(self.write(slot))
-    }
-}
-
-/// Multiply-adds from which several threads pay: some fifty microseconds of one. To wake another
-/// takes ten or more.
-const PARALLEL: usize = 1 << 21;
-
-/// The same of a logistic function, which takes as long as so many multiply-adds.
+/// A logistic function takes as long as so many multiply-adds.
 const LOGISTIC: usize = 16;
 
 /// Cuts each slice into `pieces` of the length beside it, the last perhaps shorter, and does

@@ -1,10 +1,10 @@
 //! `Dataset`: images, split and standardized.
 
-use js_sys::{Array, Uint8Array, Uint8ClampedArray};
-use serde::Serialize;
+use js_sys::{Array, Reflect, Uint8Array, Uint8ClampedArray};
+use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
-use super::{JsResult, Options, fields, object};
+use super::{JsResult, Seed, Shared, fields, object, parse};
 use crate::data::{self, Builder, Picture, Split};
 use crate::error::{Error, Result};
 
@@ -13,16 +13,50 @@ const HELD_OUT: usize = 1024;
 
 /// A set of images, split into a training pool and held-out images.
 #[wasm_bindgen]
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Dataset {
     about: data::About,
     pub(super) split: Split,
 }
 
-/// How to read a set, from `{size?, colour?}`.
-fn reading(o: Options<'_>) -> JsResult<data::Options> {
-    let (size, colour) = (o.whole_if("size")?, o.get("colour").is_truthy());
-    Ok(data::Options { size, colour, ..data::Options::default() })
+impl Shared for Dataset {}
+
+/// Procedural faces.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct FacesOptions {
+    size: usize,
+    count: u32,
+    seed: Seed,
+    held_out: Option<usize>,
+}
+
+/// How to read and split a set.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ImportOptions {
+    size: Option<usize>,
+    #[serde(default)]
+    colour: bool,
+    #[serde(default)]
+    seed: Seed,
+    held_out: Option<usize>,
+}
+
+impl ImportOptions {
+    fn reading(&self) -> data::Options {
+        data::Options { size: self.size, colour: self.colour, ..data::Options::default() }
+    }
+}
+
+/// A part of a split.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Part {
+    /// The training pool.
+    Train,
+    /// Held-out images.
+    HeldOut,
 }
 
 #[derive(Serialize)]
@@ -38,11 +72,9 @@ struct Info<'a> {
 }
 
 impl Dataset {
-    /// Splits `set` as `{seed?, heldOut?}` says.
-    fn new(set: &data::Dataset, o: Options<'_>) -> JsResult<Self> {
+    fn new(set: &data::Dataset, Seed(seed): Seed, held_out: Option<usize>) -> JsResult<Self> {
         // An eighth, so that even a handful of images leaves most for training.
-        let held_out = o.whole_if("heldOut")?.unwrap_or_else(|| set.hold_out(8, HELD_OUT));
-        let seed = if o.get("seed").is_undefined() { 0 } else { o.seed()? };
+        let held_out = held_out.unwrap_or_else(|| set.hold_out(8, HELD_OUT));
         Ok(Self { about: set.about.clone(), split: set.split(seed, held_out)? })
     }
 
@@ -53,37 +85,39 @@ impl Dataset {
     }
 
     /// An image of one part of the split.
-    pub(super) fn image(&self, split: &str, index: usize) -> Result<&[f32]> {
-        match split {
-            "train" => self.row(self.split.train(), index),
-            "heldOut" => self.row(self.split.held_out(), index),
-            other => Err(Error::bad_input(format!("No part of a set is called “{other}”"), "")),
+    pub(super) fn image(&self, part: Part, index: usize) -> Result<&[f32]> {
+        match part {
+            Part::Train => self.row(self.split.train(), index),
+            Part::HeldOut => self.row(self.split.held_out(), index),
         }
     }
 }
 
 #[wasm_bindgen]
 impl Dataset {
+    #[doc(hidden)]
+    #[wasm_bindgen(js_name = __share, skip_typescript)]
+    #[must_use]
+    pub fn share(&self) -> Self {
+        self.clone()
+    }
+
     /// Procedural faces.
     pub fn faces(
-        #[wasm_bindgen(
-            unchecked_param_type = "{size: number, count: number, seed: number, heldOut?: number}"
-        )]
-        o: &JsValue,
+        #[wasm_bindgen(unchecked_param_type = "FacesOptions")] o: JsValue,
     ) -> JsResult<Self> {
-        let o = Options(o);
-        let (size, count, seed) = (o.whole("size")?, o.whole("count")?, o.seed()?);
-        Self::new(&data::faces::faces(seed, count as u32, size)?, o)
+        let FacesOptions { size, count, seed, held_out } = parse(o)?;
+        Self::new(&data::faces::faces(seed.0, count, size)?, seed, held_out)
     }
 
     /// A file: a set that comes with the page, IDX, CIFAR-10, .npy or .npz.
     pub fn import(
         name: &str,
         bytes: &[u8],
-        #[wasm_bindgen(unchecked_param_type = "ImportOptions")] o: &JsValue,
+        #[wasm_bindgen(unchecked_param_type = "ImportOptions")] o: JsValue,
     ) -> JsResult<Self> {
-        let o = Options(o);
-        Self::new(&data::import(name, bytes, &reading(o)?)?, o)
+        let o: ImportOptions = parse(o)?;
+        Self::new(&data::import(name, bytes, &o.reading())?, o.seed, o.held_out)
     }
 
     /// Pictures that the page decoded.
@@ -93,21 +127,22 @@ impl Dataset {
             unchecked_param_type = "{width: number, height: number, data: Uint8ClampedArray}[]"
         )]
         list: &Array,
-        #[wasm_bindgen(unchecked_param_type = "ImportOptions")] o: &JsValue,
+        #[wasm_bindgen(unchecked_param_type = "ImportOptions")] o: JsValue,
     ) -> JsResult<Self> {
-        let o = Options(o);
-        let mut builder = Builder::new(name, &reading(o)?);
+        let o: ImportOptions = parse(o)?;
+        let mut builder = Builder::new(name, &o.reading());
         for picture in list.iter() {
-            let picture = Options(&picture);
-            let (width, height) = (picture.whole("width")?, picture.whole("height")?);
-            let bytes = picture
-                .get("data")
-                .dyn_into::<Uint8ClampedArray>()
-                .map_err(|_| Error::bad_input("A picture comes without its pixels", ""))?;
+            let incomplete =
+                || Error::bad_input("A picture has no width, height or pixels", "Pass ImageData");
+            let get = |name: &str| Reflect::get(&picture, &name.into()).unwrap_or_default();
+            let side = |name: &str| get(name).as_f64().map(|pixels| pixels as usize);
+            let width = side("width").ok_or_else(incomplete)?;
+            let height = side("height").ok_or_else(incomplete)?;
+            let bytes: Uint8ClampedArray = get("data").dyn_into().map_err(|_| incomplete())?;
             let rgba = bytes.to_vec();
             builder.push_picture(Picture { width, height, rgba: &rgba })?;
         }
-        Self::new(&builder.finish()?, o)
+        Self::new(&builder.finish()?, o.seed, o.held_out)
     }
 
     /// What the set is.
@@ -123,21 +158,9 @@ impl Dataset {
         })
     }
 
-    /// How to make the same images again.
-    #[wasm_bindgen(unchecked_return_type = "Recipe")]
-    pub fn recipe(&self) -> JsResult<JsValue> {
-        object(self.split.recipe())
-    }
-
     /// Training image `index`.
     pub fn train(&self, index: usize) -> JsResult<Vec<f32>> {
-        Ok(self.image("train", index)?.to_vec())
-    }
-
-    /// Held-out image `index`.
-    #[wasm_bindgen(js_name = heldOut)]
-    pub fn held_out(&self, index: usize) -> JsResult<Vec<f32>> {
-        Ok(self.image("heldOut", index)?.to_vec())
+        Ok(self.image(Part::Train, index)?.to_vec())
     }
 
     /// Any number of images as RGBA bytes to show, standardization undone.

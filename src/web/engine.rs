@@ -2,22 +2,34 @@
 
 use wasm_bindgen::prelude::*;
 
-use super::{JsResult, fields};
-use crate::compute::{self, Choice};
+use super::{JsResult, Shared, fields};
+use crate::compute;
 use crate::error::Error;
+use crate::kernels::Choice;
 
 /// Where programs run: the GPU through WebGPU, or this processor.
 #[wasm_bindgen]
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Engine {
     pub(super) inner: compute::Engine,
     choice: Choice,
 }
 
+impl Shared for Engine {}
+
 #[wasm_bindgen]
 impl Engine {
+    #[doc(hidden)]
+    #[wasm_bindgen(js_name = __share, skip_typescript)]
+    #[must_use]
+    pub fn share(&self) -> Self {
+        self.clone()
+    }
+
     /// Opens `"gpu"`, `"cpu"`, or with `"auto"` the one that is faster here.
-    pub async fn open(kind: String) -> JsResult<Self> {
+    pub async fn open(
+        #[wasm_bindgen(unchecked_param_type = "EngineKind")] kind: String,
+    ) -> JsResult<Self> {
         let (inner, choice) = match kind.as_str() {
             "auto" => compute::Engine::auto().await,
             "cpu" => (compute::Engine::cpu(), Choice::by_hand()),
@@ -34,9 +46,9 @@ impl Engine {
     #[wasm_bindgen(unchecked_return_type = "EngineInfo")]
     #[must_use]
     pub fn info(&self) -> JsValue {
-        let (adapter, software) = match &self.inner {
-            compute::Engine::cpu() => ("WebAssembly SIMD".to_owned(), false),
-            compute::Engine::Gpu(gpu) => (gpu.adapter(), gpu.is_software()),
+        let (adapter, software) = match self.inner.as_gpu() {
+            None => ("WebAssembly SIMD".to_owned(), false),
+            Some(gpu) => (gpu.adapter(), gpu.is_software()),
         };
         let Choice { reason, rates } = &self.choice;
         fields(&[

@@ -1,7 +1,7 @@
-//! The JavaScript face of the crate: the only place that knows wasm-bindgen.
+//! The JavaScript face of the crate. Only this and [`platform`](crate::platform) use wasm-bindgen.
 //!
-//! Every class here wraps a Rust one of the same name; objects go in and out as plain JavaScript.
-//! Errors are thrown as `Error` objects with `kind`, `message` and `hint`.
+//! Every class here wraps a Rust one of the same name. Plain objects go in and come out; `types.d.ts`
+//! has their types. Errors are thrown as `Error` objects with `kind`, `message` and `hint`.
 
 mod dataset;
 mod engine;
@@ -12,53 +12,18 @@ mod run;
 mod self_check;
 mod wiener;
 
-use std::time::Duration;
-
-use js_sys::{Object, Reflect};
-use serde::Serialize;
+use js_sys::{Function, Object, Reflect};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use wasm_bindgen::convert::TryFromJsValue;
 use wasm_bindgen::prelude::*;
 
 use crate::error::{Error, ErrorKind};
+use crate::serial;
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = include_str!("types.d.ts");
-
-#[wasm_bindgen]
-extern "C" {
-    // Works in a window and in a worker alike, unlike the methods of either.
-    #[wasm_bindgen(js_name = setTimeout)]
-    fn set_timeout(callback: &js_sys::Function, milliseconds: f64);
-}
-
-/// Resolves after `duration`.
-pub async fn sleep(duration: Duration) {
-    let promise = js_sys::Promise::new(&mut |resolve, _| {
-        set_timeout(&resolve, duration.as_secs_f64() * 1000.0);
-    });
-    // A timer does not reject.
-    drop(wasm_bindgen_futures::JsFuture::from(promise).await);
-}
-
-/// Resolves in a new task, after those that wait. A timer would do, too, but browsers make one that
-/// follows another wait for 4 ms.
-pub async fn next_task() {
-    let Ok(channel) = web_sys::MessageChannel::new() else { return };
-    let promise = js_sys::Promise::new(&mut |resolve, _| {
-        channel.port1().set_onmessage(Some(&resolve));
-    });
-    if channel.port2().post_message(&JsValue::NULL).is_ok() {
-        // A message does not reject.
-        drop(wasm_bindgen_futures::JsFuture::from(promise).await);
-    }
-    channel.port1().close();
-}
-
-/// The version of the crate.
-#[wasm_bindgen]
-#[must_use]
-pub fn version() -> String {
-    env!("CARGO_PKG_VERSION").to_owned()
-}
 
 /// A fresh random seed that JavaScript can hold exactly.
 #[wasm_bindgen(js_name = freshSeed)]
@@ -82,47 +47,49 @@ impl From<Error> for JsValue {
     }
 }
 
-/// The options of a call, a plain object. Read by hand: to derive it adds 10 kB to the download.
-#[derive(Clone, Copy)]
-struct Options<'a>(&'a JsValue);
+/// A seed that JavaScript can hold exactly.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seed(u64);
 
-impl Options<'_> {
-    /// Option `name`; undefined if it is missing.
-    fn get(self, name: &str) -> JsValue {
-        Reflect::get(self.0, &name.into()).unwrap_or_default()
-    }
-
-    /// A whole number that must be there.
-    fn whole(self, name: &str) -> JsResult<usize> {
-        let number = self.get(name).as_f64().filter(|n| n.fract() == 0.0 && *n >= 0.0);
-        number
-            .map(|n| n as usize)
-            .ok_or_else(|| Error::bad_input(format!("“{name}” is not a whole number"), "").into())
-    }
-
-    /// A whole number, if it is there.
-    fn whole_if(self, name: &str) -> JsResult<Option<usize>> {
-        if self.get(name).is_undefined() { Ok(None) } else { self.whole(name).map(Some) }
-    }
-
-    /// The seed, which must be there.
-    fn seed(self) -> JsResult<u64> {
-        seed(self.get("seed").as_f64().unwrap_or(f64::NAN))
+impl<'de> Deserialize<'de> for Seed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let seed = u64::deserialize(deserializer)?;
+        if seed >> 53 == 0 {
+            return Ok(Self(seed));
+        }
+        Err(D::Error::custom("choose a whole number from 0 to 2⁵³ - 1"))
     }
 }
 
-/// A seed as JavaScript gives it.
-fn seed(value: f64) -> JsResult<u64> {
-    if value.fract() == 0.0 && (0.0..=9_007_199_254_740_991.0).contains(&value) {
-        return Ok(value as u64);
-    }
-    let hint = "Choose a whole number from 0 to 2⁵³ - 1";
-    Err(Error::bad_input("The seed is not a whole number that JavaScript can hold", hint).into())
+/// Reads a plain object, and refuses unknown fields with their path.
+fn parse<T: DeserializeOwned>(value: JsValue) -> JsResult<T> {
+    // By way of a JSON value: serde-wasm-bindgen passes over unknown fields of structs.
+    let value: Value = serde_wasm_bindgen::from_value(value)?;
+    Ok(serial::read(value)?)
 }
+
+/// An object of this library that is passed in a field of a plain object.
+trait Shared: TryFromJsValue {}
+
+/// Takes field `name`, an object of this library, from a plain object; and the other fields. The
+/// caller keeps its object: a clone of it is taken.
+fn options<T: Shared>(object: &JsValue, name: &str) -> JsResult<(T, JsValue)> {
+    let missing = || Error::bad_input(format!("“{name}” is missing or of another type"), "");
+    let field = Reflect::get(object, &name.into()).map_err(|_| missing())?;
+    let share = Reflect::get(&field, &SHARE.into()).map_err(|_| missing())?;
+    let share: Function = share.dyn_into().map_err(|_| missing())?;
+    let shared = T::try_from_js_value(share.call0(&field)?).map_err(|_| missing())?;
+    let rest = Object::assign(&Object::new(), object.unchecked_ref());
+    Reflect::delete_property(&rest, &name.into())?;
+    Ok((shared, rest.into()))
+}
+
+/// The method that clones an object of this library.
+const SHARE: &str = "__share";
 
 /// A result as a plain object.
-fn object<T: Serialize>(value: &T) -> JsResult<JsValue> {
-    // Maps become objects, too: flattened structs are maps to serde.
+fn object<T: Serialize + ?Sized>(value: &T) -> JsResult<JsValue> {
+    // Maps become objects, too: flattened structs are maps to serde. NaN stays NaN.
     value.serialize(&serde_wasm_bindgen::Serializer::json_compatible()).map_err(Into::into)
 }
 

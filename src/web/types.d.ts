@@ -7,6 +7,16 @@ export interface EngineInfo {
   rates: { cpu?: number; gpu?: number };
 }
 
+export type EngineKind = "auto" | "cpu" | "gpu";
+
+/** Procedural faces. */
+export interface FacesOptions {
+  size: number;
+  count: number;
+  seed: number;
+  heldOut?: number;
+}
+
 /** How to read and split a set. */
 export interface ImportOptions {
   size?: number;
@@ -38,20 +48,48 @@ export interface DatasetInfo {
   heldOutCount: number;
 }
 
+/** The names of denoisers: `tables.json` describes each. */
+export type DenoiserId = "trained" | "linear" | "gaussian" | "empirical";
+
+/** Something for each denoiser that was evaluated. */
+export type ByDenoiser<T> = { [id in DenoiserId]?: T };
+
+export interface DenoiseOptions {
+  data: Dataset;
+  split: "train" | "heldOut";
+  image: number;
+  sigma: number;
+  seed: number;
+}
+
+export interface TrajectoryOptions {
+  steps: number;
+  method: "euler" | "heun";
+  seed: number;
+}
+
+export interface SamplesOptions {
+  count: number;
+  seed: number;
+}
+
+/** A clean image, the same with noise, and that denoised by each denoiser. */
 export interface Denoised {
   clean: Float32Array<ArrayBuffer>;
   noisy: Float32Array<ArrayBuffer>;
-  empirical: Float32Array<ArrayBuffer>;
-  gaussian: Float32Array<ArrayBuffer>;
-  /** Largest softmax weights, largest first, and the training images that they belong to. */
-  weights: Float32Array<ArrayBuffer>;
-  indices: Uint32Array<ArrayBuffer>;
-  /** How many training images effectively take part: e to the entropy of the weights. */
-  effective: number;
+  denoisers: ByDenoiser<Float32Array<ArrayBuffer>>;
+  /** The softmax weights of D_M: how likely each training image is to have become the noisy one. */
+  posterior: {
+    /** The largest weights, largest first, and the training images that they belong to. */
+    weights: Float32Array<ArrayBuffer>;
+    indices: Uint32Array<ArrayBuffer>;
+    /** How many training images effectively take part: e to the entropy of the weights. */
+    effective: number;
+  };
 }
 
 /** x_t for each noise level, D(x_t) for each but the last, and the training image nearest to the end. */
-export interface Path {
+export interface SamplerPath {
   x: Float32Array<ArrayBuffer>;
   d: Float32Array<ArrayBuffer>;
   nearest: { index: number; d1: number; d2: number };
@@ -59,8 +97,7 @@ export interface Path {
 
 export interface Trajectories {
   sigmas: Float32Array<ArrayBuffer>;
-  empirical: Path;
-  gaussian: Path;
+  denoisers: ByDenoiser<SamplerPath>;
 }
 
 export interface SampleSet {
@@ -74,12 +111,251 @@ export interface SampleSet {
 }
 
 export interface Samples {
-  empirical: SampleSet;
-  gaussian: SampleSet;
-  heldOutGl: number;
+  denoisers: ByDenoiser<SampleSet>;
+  /** What held-out images score. */
+  heldOut: { gl: number };
 }
 
 export type ExperimentName = "transition" | "gaussian-bias" | "emergence" | "strong-generalization";
+
+export type Architecture =
+  | { kind: "mlp"; width: number; depth: number }
+  | { kind: "unet"; shape: Shape; width: number; levels: number; norm: "none" | "group" };
+
+export interface Shape {
+  height: number;
+  width: number;
+  channels: number;
+}
+
+/** How an ensemble is trained. */
+export interface TrainConfig {
+  architecture: Architecture;
+  batch: number;
+  steps: number;
+  rate: number;
+  floor: number;
+  warmUp: number;
+  clip: number | null;
+  blowUp: number;
+  emaLimit: number;
+  logSigmaMean: number;
+  logSigmaDeviation: number;
+  sigmaData: number;
+  seeds: number[];
+}
+
+/** What to evaluate, and with which noise. */
+export interface EvalConfig {
+  denoisers?: DenoiserId[];
+  samples: number;
+  shown: number;
+  samplerSteps: number;
+  sigmaMin: number;
+  sigmaMax: number;
+  method: "euler" | "heun";
+  sigmas: number[];
+  images: number;
+  distillation: { batches: number; images: "heldOut" | "training"; method: "normal" | "descent" } | null;
+  seed: number;
+}
+
+export interface Configs {
+  transition: { sizes: number[]; seeds: number[]; train: TrainConfig; evaluation: EvalConfig };
+  "gaussian-bias": {
+    sizes: number[];
+    seed: number;
+    train: TrainConfig;
+    evaluation: EvalConfig;
+    axes: number;
+    paths: number;
+  };
+  emergence: {
+    sizes: number[];
+    trainLong: TrainConfig;
+    widths: number[];
+    widthSizes: number[];
+    train: TrainConfig;
+    seed: number;
+    checkpoints: number[];
+    evaluation: EvalConfig;
+  };
+  "strong-generalization": {
+    sizes: number[];
+    seeds: [number, number];
+    train: TrainConfig;
+    evaluation: EvalConfig;
+  };
+}
+
+/** The configuration of an experiment. */
+export type Config<E extends ExperimentName = ExperimentName> = Configs[E];
+
+export interface Estimate {
+  mean: number;
+  standardError: number;
+  count: number;
+}
+
+export interface Closeness {
+  /** ‖x − NN(x)‖ / ‖x‖: 0 for copies. */
+  gl: Estimate;
+  /** The same with ‖x‖² below. */
+  glSquared: Estimate;
+  /** The fraction of samples that are copies. */
+  memorized: Estimate;
+}
+
+export interface Linearity {
+  cosine: Estimate;
+  nmse: Estimate;
+  correctedCosine: Estimate;
+  correctedNmse: Estimate;
+}
+
+/** A number at each noise level of `report.sigmas`, on two sets of images. */
+export interface BySet {
+  heldOut: Estimate[];
+  train: Estimate[];
+}
+
+/** Denoiser a against b. */
+export interface Comparison {
+  /** Cosine between samples from the same noise, after subtracting the mean training image. */
+  cosine: Estimate;
+  /** ‖x_a − x_b‖ / ‖x_b − mean‖. */
+  distance: Estimate;
+  /** Score difference (eq. 6). */
+  difference: BySet;
+}
+
+/** What is reported of one denoiser. Images are base64, one byte per value. */
+export interface Measures {
+  closeness: Closeness;
+  linearity?: Linearity[];
+  error: BySet;
+  /** Against every denoiser that comes later in the table. */
+  against: ByDenoiser<Comparison>;
+  samples?: string;
+  /** The training image nearest to each sample, for `trained`. */
+  nearest?: string;
+}
+
+export type Status = { name: "learning" } | { name: "diverged"; step: number };
+
+/** One network at one moment, and the denoisers beside it. */
+export interface Point {
+  first: number;
+  n: number;
+  seed: number;
+  architecture: Architecture;
+  parameters: number;
+  step: number;
+  epochs: number;
+  status: Status;
+  /** Held-out images against the training set: what a perfect generator would score. */
+  heldOut: Closeness;
+  denoisers: { trained: Measures } & ByDenoiser<Measures>;
+}
+
+export interface Alignment {
+  sigma: number;
+  matrix: number[][];
+  overlap: number;
+}
+
+export interface Filters {
+  sigma: number;
+  pixels: [number, number][];
+  rows: ByDenoiser<string>;
+}
+
+export interface Path {
+  denoised: string[];
+  samples: string;
+  nearest: string;
+}
+
+export interface Bias extends Point {
+  alignment: Alignment[] | null;
+  filters: Filters[] | null;
+  axes: string;
+  pathSigmas: number[];
+  paths: ByDenoiser<Path>;
+}
+
+export interface Agreement {
+  n: number;
+  cosine: Estimate;
+  cosineOtherNoise: Estimate;
+  networks: [Point, Point];
+}
+
+export interface FindingsOf {
+  transition: Point[];
+  "gaussian-bias": Bias[];
+  emergence: { overWidth: Point[]; overTime: Point[] };
+  "strong-generalization": Agreement[];
+}
+
+/** The findings of an experiment. */
+export type Findings<E extends ExperimentName = ExperimentName> = FindingsOf[E];
+
+/** The report of an experiment. Numbers that diverged are NaN. */
+export type Report<E extends ExperimentName = ExperimentName> = {
+  [Name in E]: {
+    format: 2;
+    experiment: Name;
+    version: string;
+    engine: "cpu" | "gpu";
+    adapter: string | null;
+    shape: Shape;
+    data: Recipe;
+    seconds: number;
+    final: boolean;
+    /** The noise levels over which lists run. */
+    sigmas: number[];
+    config: Config<Name>;
+    findings: Findings<Name>;
+    record?: { command: string; date: string; device: string; commit: string | null };
+  };
+}[E];
+
+/** A run whose experiment is known. */
+export interface ExperimentRun<E extends ExperimentName> extends Run {
+  /** A report of a few samples at a few noise levels: cheap enough to follow a run. */
+  preview(): Promise<Report<E>>;
+  /** The report. */
+  report(): Promise<Report<E>>;
+}
+
+export namespace Run {
+  /** Prepares an experiment to train on `data`. */
+  function start<E extends ExperimentName>(options: {
+    engine: Engine;
+    data: Dataset;
+    experiment: E;
+    config: Config<E>;
+  }): Promise<ExperimentRun<E>>;
+}
+
+/** The configuration of a preset for images like those of `data`. */
+export function presetConfig<E extends ExperimentName>(options: {
+  experiment: E;
+  preset: "quick" | "main" | "faithful";
+  data: Dataset;
+  seed: number;
+}): Config<E>;
+
+/** Splits a configuration into at most `workers` of about equal work. */
+export function shards<E extends ExperimentName>(options: {
+  experiment: E;
+  config: Config<E>;
+  workers: number;
+}): Config<E>[];
+
+/** Training images that a configuration needs. */
+export function imagesNeeded<E extends ExperimentName>(options: { experiment: E; config: Config<E> }): number;
 
 /** How far an experiment is. */
 export interface Progress {
@@ -97,7 +373,7 @@ export interface Progress {
       /** Mean of the steps since the last report. */
       loss: number | null;
       gradientNorm: number;
-      status: { name: "learning" } | { name: "diverged"; step: number };
+      status: Status;
     }[];
   };
 }
@@ -139,7 +415,7 @@ export interface Check {
 
 /** Thrown by every call that fails. */
 export interface ComputeError extends Error {
-  kind: "NoAdapter" | "DeviceLost" | "Gpu" | "LimitExceeded" | "Timeout" | "BadInput" | "Cancelled";
+  kind: "NoAdapter" | "DeviceLost" | "Gpu" | "LimitExceeded" | "Timeout" | "BadInput" | "Cancelled" | "Network" | "Internal";
   hint: string;
   need?: number;
   have?: number;

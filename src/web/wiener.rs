@@ -1,11 +1,21 @@
 //! `wienerDescent`: Theorem 1 on the reader's data.
 
 use js_sys::{Array, Float64Array};
+use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 
 use super::dataset::Dataset;
-use super::{JsResult, Options, fields, floats, whole};
+use super::{JsResult, fields, floats, parse, whole};
 use crate::experiment::wiener::{Curve, Demonstration, demonstrate};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WienerOptions {
+    n: usize,
+    sigma: f64,
+    steps: u32,
+    rate: Option<f64>,
+}
 
 fn curve(Curve { measured, theory }: &Curve) -> JsValue {
     fields(&[("measured", doubles(measured)), ("theory", doubles(theory))])
@@ -27,14 +37,11 @@ pub fn wiener_descent(
     #[wasm_bindgen(
         unchecked_param_type = "{n: number, sigma: number, steps: number, rate?: number}"
     )]
-    o: &JsValue,
+    o: JsValue,
 ) -> JsResult<JsValue> {
-    let o = Options(o);
-    let steps = u32::try_from(o.whole("steps")?).unwrap_or(u32::MAX);
-    let sigma = o.get("sigma").as_f64().unwrap_or(f64::NAN);
-    let share = o.get("rate").as_f64().unwrap_or(0.5);
+    let WienerOptions { n, sigma, steps, rate: fraction } = parse(o)?;
     let Demonstration { rate, limit, steps, distance, bias, directions, pixels, rows, goal } =
-        demonstrate(&data.split, o.whole("n")?, sigma, steps, share)?;
+        demonstrate(&data.split, n, sigma, steps, fraction.unwrap_or(0.5))?;
     let directions = directions.iter().map(|direction| {
         fields(&[
             ("axis", direction.axis.into()),

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use hidden_gaussian::compute::{Engine, Loaded};
-use hidden_gaussian::denoiser::{Denoiser, Empirical, Gaussian, GaussianFit, TrainingSets};
+use hidden_gaussian::data::TrainingSets;
+use hidden_gaussian::denoiser::{Denoiser, Empirical, Gaussian, GaussianFit};
 use hidden_gaussian::experiment::evaluation::{Denoised, score_difference};
 use hidden_gaussian::kernels::{Sigma, noise};
 use hidden_gaussian::metrics::{LinearityProbe, Nearest, nearest_images};
 use hidden_gaussian::rng::{Stream, fill_normals};
-use hidden_gaussian::sampler::{Method, Sampler, Schedule};
+use hidden_gaussian::sampler::{Method, NoiseSchedule, Sampler};
 use nalgebra::DVector;
 
 use super::random;
@@ -163,7 +164,7 @@ pub async fn samplers_converge_to_the_closed_form(engine: &Engine) {
     let (high, low) = (20.0, 0.05);
     let error = async |method, steps: usize| {
         let sampler =
-            Sampler { schedule: Schedule::edm(steps + 1, low, high, 7.0).unwrap(), method };
+            Sampler { schedule: NoiseSchedule::edm(steps + 1, low, high, 7.0).unwrap(), method };
         let mut program = engine.program(1).unwrap();
         let clock: Arc<[f32]> = noise::clock(11, 0).map(f32::from_bits).into();
         let clock = program.constant("clock", &clock).unwrap();

@@ -2,9 +2,10 @@
 
 use hidden_gaussian::Result;
 use hidden_gaussian::compute::{Buffer, Engine, Program, View};
+use hidden_gaussian::data::TrainingSets;
 use hidden_gaussian::denoiser::{
     DISTILLATION_ROWS, Denoiser, Distill, Distillation, Empirical, Gaussian, GaussianFit, Linear,
-    Placed, Solver, TrainingSets,
+    Placed, Solver,
 };
 use hidden_gaussian::kernels::Sigma;
 use hidden_gaussian::kernels::matmul::{Layout, Matmul};
@@ -42,6 +43,7 @@ fn affine_form(fit: &GaussianFit, sigma: f64) -> (DMatrix<f64>, DVector<f64>) {
 }
 
 /// A network of one linear layer, whatever the noise: `D(x) = W x + b`, one for each member.
+#[derive(Debug)]
 struct OneLayer {
     weights: Vec<f32>,
     biases: Vec<f32>,
@@ -67,21 +69,25 @@ impl Denoiser for OneLayer {
         self.dim
     }
 
+    fn members(&self) -> usize {
+        self.biases.len() / self.dim
+    }
+
     fn place(&self, program: &mut Program, rows: usize) -> Result<Box<dyn Placed>> {
         let weight = program.buffer_with("weight", self.weights.clone())?;
         let bias = program.buffer_with("bias", self.biases.clone())?;
-        Ok(Box::new(OneLayerIn { weight, bias, rows, dim: self.dim }))
+        Ok(Box::new(PlacedOneLayer { weight, bias, rows, dim: self.dim }))
     }
 }
 
-struct OneLayerIn {
+struct PlacedOneLayer {
     weight: Buffer,
     bias: Buffer,
     rows: usize,
     dim: usize,
 }
 
-impl Placed for OneLayerIn {
+impl Placed for PlacedOneLayer {
     fn record(&self, program: &mut Program, x: View, _: Sigma, out: View) -> Result<()> {
         let shape = [self.rows, self.dim, self.dim];
         Matmul::new(Layout::Nt, x, self.weight, out, shape).bias(self.bias).record(program)

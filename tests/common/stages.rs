@@ -317,7 +317,7 @@ pub async fn tiles_over_training_images_on_odd_shapes(gpu: &Engine) {
                             [v[0], v[1], v[2], v[3], v[4], v[5], v[6]];
                         for first in (0..n).step_by(width) {
                             let cols = width.min(n - first);
-                            let tile = softmax_tile::Tile { rows, cols, first };
+                            let tile = softmax_tile::ImageTile { rows, cols, first };
                             let (norms, s) = (norms.at(first), s.at(rows * first));
                             nearest_tile::record(p, tile, [norms, range, s, best, index])?;
                             softmax_tile::record(

@@ -79,7 +79,7 @@ async fn resuming(engine: &Engine, (config, sets): (Config, TrainingSets)) {
     assert_eq!(straight.step(50).unwrap(), 50);
     let mut paused = session(engine, &config, &sets).await;
     paused.step(13).unwrap();
-    paused.report().await.unwrap();
+    paused.progress().await.unwrap();
     paused.step(9).unwrap();
     let bytes = paused.snapshot().await.unwrap().to_bytes().unwrap();
     drop(paused);
@@ -140,7 +140,7 @@ async fn divergence(engine: &Engine, (config, sets): (Config, TrainingSets)) {
         session.loaded.upload_part(weights, 1, len - 30, &[poison; 30]).unwrap();
         let frozen = bits(&read(&mut session, "weights").await);
         session.step(15).unwrap();
-        let report = session.report().await.unwrap();
+        let report = session.progress().await.unwrap();
         let status: Vec<_> = report.members.iter().map(|member| member.status).collect();
         let diverged = Status::Diverged { step: 10 };
         assert_eq!(status, [Status::Learning, diverged, Status::Learning], "{poison}");
@@ -153,6 +153,6 @@ async fn divergence(engine: &Engine, (config, sets): (Config, TrainingSets)) {
         let now = bits(&read(&mut session, "weights").await);
         assert_eq!(now[len..2 * len], frozen[len..2 * len], "{poison}");
         // With nothing left to report, there is no loss.
-        assert_eq!(session.report().await.unwrap().members[0].loss, None);
+        assert_eq!(session.progress().await.unwrap().members[0].loss, None);
     }
 }

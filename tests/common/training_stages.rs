@@ -171,7 +171,7 @@ async fn steps_match(gpu: &Engine, (config, sets): (Config, TrainingSets)) {
             failures.compare_values(&case, &a, &b, tolerance, is_word);
         }
         let [ours, twin] = &mut sessions;
-        let (a, b) = (ours.report().await.unwrap(), twin.report().await.unwrap());
+        let (a, b) = (ours.progress().await.unwrap(), twin.progress().await.unwrap());
         for (a, b) in a.members.iter().zip(&b.members) {
             assert!((a.loss.unwrap() / b.loss.unwrap() - 1.0).abs() < 1e-4, "{a:?} {b:?}");
         }

@@ -9,7 +9,8 @@ use std::cell::Cell;
 
 use common::{random, training};
 use hidden_gaussian::compute::{Buffer, Engine, Program, Routine};
-use hidden_gaussian::denoiser::{Denoiser, Empirical, TrainingSets};
+use hidden_gaussian::data::TrainingSets;
+use hidden_gaussian::denoiser::{Denoiser, Empirical};
 use hidden_gaussian::kernels::Sigma;
 use pollster::block_on;
 

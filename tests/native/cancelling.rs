@@ -71,7 +71,7 @@ fn training_stops(engine: &Engine, preset: Preset, members: usize) {
     let (config, sets) = long_run(preset, members);
     let mut session = block_on(training::session(engine, &config, &sets));
     is_soon(|| {
-        session.resume();
+        session.control().resume();
         let control = session.control();
         let wait = Duration::from_millis(350);
         cancelled_after(wait, &control, || block_on(session.step_cooperative(u32::MAX)))
@@ -80,7 +80,7 @@ fn training_stops(engine: &Engine, preset: Preset, members: usize) {
     assert_eq!(session.step(1).unwrap_err().kind, ErrorKind::Cancelled);
     let saved = block_on(session.snapshot()).unwrap();
     assert_eq!(saved.step, session.steps_done());
-    session.resume();
+    session.control().resume();
     goes_on(engine, &config, &sets, session, &saved);
 }
 
@@ -123,33 +123,35 @@ fn training_stops_on_the_gpu() {
 }
 
 /// D_M of many images takes seconds to sample from.
-fn looking_stops(engine: &Engine, n: usize) {
+fn evaluating_stops(engine: &Engine, n: usize) {
     let _alone = alone();
     let split = faces(1, n as u32 + 200, 12).unwrap().split(1, 200).unwrap();
     let members: Vec<_> = (1..=4).map(|i| Member { first: 0, n: n * i / 4, seed: 1 }).collect();
-    let look = EvalConfig { samples: 400, images: 100, ..EvalConfig::default() };
+    let evaluation = EvalConfig { samples: 400, images: 100, ..EvalConfig::default() };
     is_soon(|| {
         let control = Control::default();
         cancelled_after(Duration::from_millis(500), &control, || {
-            block_on(control.watch(async {
-                let mut references = References::new(engine, &split, &members, &look)?;
+            block_on(async {
+                let engine = engine.with_control(&control);
+                let mut references =
+                    References::new(&engine, &split, &members, &evaluation).await?;
                 references.at(Detail::Full).await.map(drop)
-            }))
+            })
         })
     });
 }
 
 #[test]
 #[ignore = "measures time: cargo xtask test --only cancel"]
-fn looking_stops_on_the_cpu() {
-    looking_stops(&Engine::cpu(), 20_000);
+fn evaluating_stops_on_the_cpu() {
+    evaluating_stops(&Engine::cpu(), 20_000);
 }
 
 #[test]
 #[ignore = "measures time: cargo xtask test --only cancel"]
-fn looking_stops_on_the_gpu() {
+fn evaluating_stops_on_the_gpu() {
     let Some(engine) = common::gpu() else { return };
-    looking_stops(&engine, 8000);
+    evaluating_stops(&engine, 8000);
 }
 
 /// A pause is no error: `step` comes back with what it has done, and does nothing until resumed.
@@ -169,6 +171,6 @@ fn training_pauses() {
     assert_eq!(session.steps_done(), done);
     assert_eq!(session.step(5).unwrap(), 0);
     assert_eq!(block_on(session.step_cooperative(5)).unwrap(), 0);
-    session.resume();
+    session.control().resume();
     assert_eq!(session.step(5).unwrap(), 5);
 }

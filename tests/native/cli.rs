@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use hidden_gaussian::denoiser::TABLE;
 use serde_json::{Value, json};
 
 fn program() -> Command {
@@ -24,7 +25,7 @@ fn said(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn told(args: &[&str]) -> Value {
+fn printed_json(args: &[&str]) -> Value {
     serde_json::from_str(&said(args)).unwrap()
 }
 
@@ -47,35 +48,35 @@ const SMALL: [&str; 8] = ["train", "--engine", "cpu", "--width", "16", "--batch"
 #[test]
 fn a_run_is_saved_sampled_and_measured() {
     let (saved, sheet, array) = (file("run.safetensors"), file("s.png"), file("s.npy"));
-    let told_of_run = told(
+    let trained = printed_json(
         &[&SMALL[..], &["8,40", "--steps", "20", "--rate", "0.01", "--json", "--out", &saved]]
             .concat(),
     );
-    assert_eq!(told_of_run["config"]["architecture"]["width"], 16);
-    assert_eq!(told_of_run["config"]["steps"], 20);
-    assert_eq!(told_of_run["data"]["set"], "faces");
-    assert_eq!(told_of_run["report"]["members"].as_array().unwrap().len(), 2);
+    assert_eq!(trained["config"]["architecture"]["width"], 16);
+    assert_eq!(trained["config"]["steps"], 20);
+    assert_eq!(trained["data"]["set"], "faces");
+    assert_eq!(trained["progress"]["members"].as_array().unwrap().len(), 2);
 
-    for denoiser in ["trained", "gaussian", "empirical"] {
+    for denoiser in TABLE.iter().map(|entry| entry.id.name()) {
         let args = ["sample", &saved, "--engine", "cpu", "--count", "6", "--denoiser", denoiser];
         said(&[&args[..], &["--out", &sheet, "--out", &array]].concat());
         assert!(fs::read(&sheet).unwrap().starts_with(b"\x89PNG"));
         // Our own importer reads the array: 6 samples of each of 2 networks.
-        assert_eq!(told(&["data", "--data", &array, "--json"])["images"], 12);
+        assert_eq!(printed_json(&["data", "--data", &array, "--json"])["images"], 12);
     }
 
     let args = ["metrics", &saved, "--engine", "cpu", "--count", "10", "--sigmas", "1,0.4"];
-    let measured = told(&[&args[..], &["--json"]].concat());
+    let measured = printed_json(&[&args[..], &["--json"]].concat());
     let points = measured["points"].as_array().unwrap();
     assert_eq!(points.iter().map(|p| p["n"].as_u64().unwrap()).collect::<Vec<_>>(), [8, 40]);
-    assert_eq!(points[0]["linearity"].as_array().unwrap().len(), 2);
+    assert_eq!(points[0]["denoisers"]["trained"]["linearity"].as_array().unwrap().len(), 2);
     assert!(said(&args).contains("linearity"));
 }
 
 #[test]
 fn an_experiment_tells_how_it_was_made() {
     let (config, report) = (file("config.json"), file("report.json"));
-    let mut small = told(&["transition", "--engine", "cpu", "--show-config"]);
+    let mut small = printed_json(&["transition", "--engine", "cpu", "--show-config"]);
     small["sizes"] = json!([4, 16]);
     small["train"]["steps"] = json!(5);
     small["train"]["architecture"]["width"] = json!(16);
@@ -87,19 +88,19 @@ fn an_experiment_tells_how_it_was_made() {
     assert_eq!(report["experiment"], "transition");
     assert_eq!(report["final"], true);
     assert_eq!(report["data"]["count"], 516);
-    assert_eq!(report["sigmas"], small["look"]["sigmas"]);
+    assert_eq!(report["sigmas"], small["evaluation"]["sigmas"]);
     assert_eq!(report["findings"].as_array().unwrap().len(), 2);
 }
 
 /// The small form of an experiment's quick preset, in a file.
 fn small_config(experiment: &str) -> String {
-    let mut small = told(&[experiment, "--show-config"]);
+    let mut small = printed_json(&[experiment, "--show-config"]);
     small["sizes"] = json!([4, 9]);
     small["train"]["steps"] = json!(5);
     small["train"]["architecture"]["width"] = json!(16);
-    small["look"]["samples"] = json!(8);
-    small["look"]["images"] = json!(8);
-    small["look"]["sigmas"] = json!([1.0, 0.4]);
+    small["evaluation"]["samples"] = json!(8);
+    small["evaluation"]["images"] = json!(8);
+    small["evaluation"]["sigmas"] = json!([1.0, 0.4]);
     let path = file(&format!("{experiment}.json"));
     fs::write(&path, small.to_string()).unwrap();
     path
@@ -110,7 +111,7 @@ fn the_other_experiments_run() {
     for experiment in ["gaussian-bias", "strong-generalization"] {
         let config = small_config(experiment);
         let args = [experiment, "--engine", "cpu", "--config", &config];
-        let report = told(&[&args[..], &["--json"]].concat());
+        let report = printed_json(&[&args[..], &["--json"]].concat());
         assert_eq!(report["experiment"], experiment);
         assert_eq!(report["findings"].as_array().unwrap().len(), 2, "{experiment}");
         assert!(said(&args).lines().count() >= 3, "a heading and two sizes");
@@ -128,7 +129,7 @@ fn data_are_told_of_and_shown() {
 #[test]
 fn the_cpu_computes_what_it_should() {
     assert!(!said(&["check", "--engine", "cpu"]).contains("NO"));
-    let checks = told(&["check", "--engine", "cpu", "--json"]);
+    let checks = printed_json(&["check", "--engine", "cpu", "--json"]);
     let checks = checks.as_array().unwrap();
     assert!(checks.len() > 3 && checks.iter().all(|check| check["holds"] == true), "{checks:?}");
 }
@@ -150,9 +151,9 @@ fn bad_input_is_refused_with_a_sentence() {
             "channels",
         ),
         (vec!["train", "--n", "1000000000000"], "fewer images"),
-        (vec!["train", "--resume", &broken], "no saved run"),
+        (vec!["train", "--resume", &broken], "not a saved run"),
         (vec!["train", "--resume", &broken, "--steps", "9"], "cannot be used with"),
-        (vec!["sample", &broken], "no saved run"),
+        (vec!["sample", &broken], "not a saved run"),
         (vec!["sample", &broken, "--out", "samples.gif"], ".npy"),
         (vec!["sample", &broken, "--count", "0"], "1 to 4096"),
         (vec!["record", "--only", "nothing"], "transition-main-faces"),
@@ -180,6 +181,7 @@ fn recorded_runs_are_whole() {
         assert_eq!(report["record"], entry["record"]);
         assert_eq!(report["data"]["set"], entry["data"]);
         assert_eq!(report["final"], true);
+        assert_eq!(report["format"], 2);
         for key in ["command", "date", "device", "commit"] {
             assert!(report["record"][key].is_string(), "{key} of {entry}");
         }
@@ -244,13 +246,13 @@ mod interrupted {
     #[test]
     fn an_experiment_goes_on_to_the_same_findings() {
         let (config, whole, parts) = (file("stop.json"), file("whole.json"), file("parts.json"));
-        let mut small = told(&["emergence", "--show-config"]);
+        let mut small = printed_json(&["emergence", "--show-config"]);
         small["sizes"] = json!([4, 16]);
         small["widths"] = json!([16]);
         small["widthSizes"] = json!([16]);
         small["checkpoints"] = json!([5, 50]);
-        small["look"]["samples"] = json!(10);
-        small["look"]["images"] = json!(10);
+        small["evaluation"]["samples"] = json!(10);
+        small["evaluation"]["images"] = json!(10);
         small["train"]["steps"] = json!(200);
         small["trainLong"]["steps"] = json!(1500);
         small["trainLong"]["architecture"]["width"] = json!(64);
@@ -266,7 +268,7 @@ mod interrupted {
         assert!(whole["findings"] == parts["findings"]);
     }
 
-    /// The words after “Go on with: hidden-gaussian”.
+    /// The words after “Resume with: hidden-gaussian”.
     fn resume(text: &str) -> Vec<&str> {
         let (_, command) = text.split_once("hidden-gaussian ").unwrap();
         command.split_whitespace().collect()
@@ -285,10 +287,10 @@ mod interrupted {
     }
 }
 
-/// The page shows its presets without the library that has them.
+/// The page has its tables without loading the library.
 #[test]
-fn the_page_has_the_presets_of_the_library() {
-    let page = include_str!("../../www/src/presets.json");
-    let renew = "cargo run --release -- presets > www/src/presets.json";
-    assert!(said(&["presets"]) == page, "the page's presets are old; renew them: {renew}");
+fn the_page_has_the_tables_of_the_library() {
+    let page = include_str!("../../www/src/tables.json");
+    let renew = "cargo run --release -- tables > www/src/tables.json";
+    assert!(said(&["tables"]) == page, "the page's tables are old; renew them: {renew}");
 }

@@ -1,4 +1,4 @@
-//! Experiments by name on the CPU engine: shares, saved runs, damaged ones, and bad configurations.
+//! Experiments by name on the CPU engine: shards, saved runs, damaged ones, and bad configurations.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -9,23 +9,24 @@ use common::experiments::{advance, report, split, start, tiny};
 use common::native;
 use hidden_gaussian::ErrorKind;
 use hidden_gaussian::compute::Engine;
-use hidden_gaussian::experiment::any::by_name;
+use hidden_gaussian::experiment::any::{self, by_name};
 use hidden_gaussian::experiment::emergence::Emergence;
 use hidden_gaussian::experiment::{Detail, Experiment, Preset};
 use pollster::block_on;
-use proptest::prelude::*;
-use serde_json::value::RawValue;
+use proptest::prelude::{any as prop_any, *};
 use serde_json::{Value, json};
 
 common::tests_of!(experiments, native, Some(Engine::cpu()));
 
-const NAMES: [&str; 4] = ["transition", "gaussian-bias", "emergence", "strong-generalization"];
+fn names() -> impl Iterator<Item = &'static str> {
+    any::ALL.into_iter().map(any::AnyExperiment::name)
+}
 
-fn findings(config: &str, experiment: &str) -> Value {
+fn findings(config: &Value, experiment: &str) -> Value {
     block_on(async {
         let (split, engine) = (split(), Engine::cpu());
         let experiment = by_name(experiment).unwrap();
-        let mut run = experiment.start(&engine, &split, config).await.unwrap();
+        let mut run = experiment.start(&engine, &split, config.clone()).await.unwrap();
         advance(&mut *run, usize::MAX).await;
         report(&mut *run, Detail::Full).await["findings"].take()
     })
@@ -44,14 +45,14 @@ fn join(whole: &mut Value, part: &Value) {
 
 /// Several workers find what one would, bit for bit.
 #[test]
-fn shares_make_the_whole() {
-    for name in NAMES {
+fn shards_make_the_whole() {
+    for name in names() {
         let config = tiny(name, &split());
         let whole = findings(&config, name);
         for workers in [2, 3] {
-            let shares = by_name(name).unwrap().shares(&config, workers).unwrap();
-            assert_eq!(shares.len(), workers, "{name}");
-            let mut parts = shares.iter().map(|share| findings(share, name));
+            let shards = by_name(name).unwrap().shards(config.clone(), workers).unwrap();
+            assert_eq!(shards.len(), workers, "{name}");
+            let mut parts = shards.iter().map(|shard| findings(shard, name));
             let mut joined = parts.next().unwrap();
             parts.for_each(|part| join(&mut joined, &part));
             assert_eq!(joined, whole, "{name}, {workers} workers");
@@ -59,16 +60,16 @@ fn shares_make_the_whole() {
     }
 }
 
-/// A network that stopped to learn is not told of as one that was trained.
+/// A network that diverged is not reported as a trained one.
 #[test]
-fn diverged_networks_are_told_apart() {
+fn diverged_networks_are_marked() {
     let diverging = |name| {
-        let mut config: Value = serde_json::from_str(&tiny(name, &split())).unwrap();
+        let mut config = tiny(name, &split());
         config["train"]["rate"] = json!(0.9);
         config["train"]["warmUp"] = json!(1);
         // A loss is about 1 in the beginning.
         config["train"]["blowUp"] = json!(4.0);
-        findings(&config.to_string(), name)
+        findings(&config, name)
     };
     for point in diverging("transition").as_array().unwrap() {
         assert_eq!(point["status"]["name"], "diverged", "{point}");
@@ -78,27 +79,26 @@ fn diverged_networks_are_told_apart() {
         assert_eq!(number("/epochs"), own * 5.0 / number("/n"));
     }
     for agreement in diverging("strong-generalization").as_array().unwrap() {
-        let names = [0, 1].map(|half| &agreement["status"][half]["name"]);
+        let names = [0, 1].map(|half| &agreement["networks"][half]["status"]["name"]);
         assert_eq!(names, ["diverged"; 2]);
     }
 }
 
 /// The page trains the quick presets on two or three workers, none of which should wait for long.
 #[test]
-fn the_quick_presets_are_shared_evenly() {
+fn the_quick_presets_are_sharded_evenly() {
     let shape = split().shape();
-    let shares = |name: &str, workers| -> Vec<Value> {
+    let shards = |name: &str, workers| -> Vec<Value> {
         let experiment = by_name(name).unwrap();
         let config = experiment.preset(Preset::Quick, shape, 1).unwrap();
-        let shares = experiment.shares(&config, workers).unwrap();
-        shares.iter().map(|share| serde_json::from_str(share).unwrap()).collect()
+        experiment.shards(config, workers).unwrap()
     };
-    let sizes = |share: &Value| share["sizes"].as_array().unwrap().len();
+    let sizes = |shard: &Value| shard["sizes"].as_array().unwrap().len();
     for workers in [2, 3] {
-        let lens: Vec<usize> = shares("transition", workers).iter().map(sizes).collect();
+        let lens: Vec<usize> = shards("transition", workers).iter().map(sizes).collect();
         assert_eq!(lens, vec![6 / workers; workers]);
     }
-    let two = shares("emergence", 2);
+    let two = shards("emergence", 2);
     assert_eq!([sizes(&two[0]), sizes(&two[1])], [2, 2]);
 }
 
@@ -106,31 +106,38 @@ fn the_quick_presets_are_shared_evenly() {
 fn bad_configurations_say_what_and_where() {
     let (split, engine) = (split(), Engine::cpu());
     assert!(by_name("transitions").err().unwrap().hint.contains("gaussian-bias"));
-    for name in NAMES {
+    for name in names() {
         let good = tiny(name, &split);
         let experiment = by_name(name).unwrap();
-        let refuse = |config: &str| {
+        let refuse = |config: Value| {
             let error = block_on(experiment.start(&engine, &split, config)).err().unwrap();
             assert_eq!(error.kind, ErrorKind::BadInput, "{name}: {error}");
             error.message.clone()
         };
-        assert!(refuse("{").contains("line 1"));
         let change = |path: &str, value: Value| {
-            let mut config: Value = serde_json::from_str(&good).unwrap();
+            let mut config = good.clone();
             *config.pointer_mut(path).unwrap() = value;
-            config.to_string()
+            config
         };
-        let mut surplus: Value = serde_json::from_str(&good).unwrap();
-        surplus["look"]["sample"] = json!(3);
-        let message = refuse(&surplus.to_string());
-        assert!(message.contains("unknown field `sample`"), "{message}");
-        assert!(refuse(&change("/look/samples", json!("many"))).contains("`look.samples`"));
-        refuse(&change("/look/samples", json!(0)));
-        refuse(&change("/look/sigmas", json!([])));
-        refuse(&change("/train/steps", json!(0)));
-        refuse(&change("/train/rate", json!(-1.0)));
-        refuse(&change("/sizes", json!([0])));
-        let error = block_on(experiment.start(&engine, &split, &change("/sizes", json!([1000]))));
+        let mut surplus = good.clone();
+        surplus["evaluation"]["sample"] = json!(3);
+        let message = refuse(surplus);
+        assert!(message.contains("evaluation.sample: unknown field `sample`"), "{message}");
+        let mut surplus = good.clone();
+        surplus["train"]["architecture"]["levels"] = json!(2);
+        let message = refuse(surplus);
+        assert!(message.contains("train.architecture: unknown field `levels`"), "{message}");
+        let message = refuse(change("/evaluation/samples", json!("many")));
+        assert!(message.contains("evaluation.samples: invalid type"), "{message}");
+        let message = refuse(change("/evaluation/denoisers", json!(["gauss"])));
+        assert!(message.contains("evaluation.denoisers[0]: No denoiser is called"), "{message}");
+        refuse(change("/evaluation/denoisers", json!(["trained"])));
+        refuse(change("/evaluation/samples", json!(0)));
+        refuse(change("/evaluation/sigmas", json!([])));
+        refuse(change("/train/steps", json!(0)));
+        refuse(change("/train/rate", json!(-1.0)));
+        refuse(change("/sizes", json!([0])));
+        let error = block_on(experiment.start(&engine, &split, change("/sizes", json!([1000]))));
         let error = error.err().unwrap();
         assert!(matches!(error.kind, ErrorKind::LimitExceeded { .. }), "{name}: {error}");
     }
@@ -140,9 +147,9 @@ fn bad_configurations_say_what_and_where() {
 #[test]
 fn images_that_are_too_large_for_a_gaussian_are_refused_at_once() {
     let split = hidden_gaussian::data::faces::faces(3, 64, 33).unwrap().split(3, 20).unwrap();
-    for name in NAMES {
-        let experiment = by_name(name).unwrap();
-        let error = block_on(experiment.start(&Engine::cpu(), &split, &tiny(name, &split)));
+    for name in names() {
+        let (experiment, engine) = (by_name(name).unwrap(), Engine::cpu());
+        let error = block_on(experiment.start(&engine, &split, tiny(name, &split)));
         let error = error.err().unwrap();
         assert!(matches!(error.kind, ErrorKind::LimitExceeded { have: 1024, .. }), "{error}");
     }
@@ -154,34 +161,36 @@ fn small_sets_can_be_trained_on() {
     for count in [4_u32, 5, 9] {
         let set = hidden_gaussian::data::faces::faces(3, count, 6).unwrap();
         let split = set.split(3, set.hold_out(8, 1024)).unwrap();
-        let config = tiny("transition", &split).replace("[2,5,20]", "[1]");
+        let mut config = tiny("transition", &split);
+        config["sizes"] = json!([1]);
         block_on(async {
-            let experiment = by_name("transition").unwrap();
-            let mut run = experiment.start(&Engine::cpu(), &split, &config).await.unwrap();
+            let (experiment, engine) = (by_name("transition").unwrap(), Engine::cpu());
+            let mut run = experiment.start(&engine, &split, config).await.unwrap();
             advance(&mut *run, usize::MAX).await;
             report(&mut *run, Detail::Full).await;
         });
     }
 }
 
-/// Stopped while it looks at its last checkpoint, all steps being done, it looks when it goes on.
+/// A run that was stopped while it measured its last checkpoint measures it when it is resumed.
 #[test]
-fn an_interrupted_look_is_made_up_for() {
+fn an_interrupted_measurement_is_repeated() {
     block_on(async {
         let split = split();
         let mut config = Emergence::preset(Preset::Quick, split.shape(), 5);
         (config.sizes, config.widths, config.width_sizes) = (vec![4], vec![8], vec![5]);
         config.checkpoints = vec![3];
         (config.train_long.steps, config.train.steps) = (6, 6);
-        (config.look.samples, config.look.images) = (4, 4);
+        (config.evaluation.samples, config.evaluation.images) = (4, 4);
         let mut run = Emergence::new(&Engine::cpu(), &split, config).await.unwrap();
         while !run.advance(Duration::ZERO).await.unwrap().is_done() {}
         let memory = run.memory().unwrap();
         for ensemble in 0..2 {
-            let mut seen: Vec<Vec<Box<RawValue>>> = serde_json::from_str(&memory).unwrap();
-            assert_eq!(seen[ensemble].len(), 2);
-            seen[ensemble].pop();
-            run.recall(&serde_json::to_string(&seen).unwrap()).unwrap();
+            let mut measured = memory.clone();
+            let points = measured[ensemble].as_array_mut().unwrap();
+            assert_eq!(points.len(), 2);
+            points.pop();
+            run.recall(measured).unwrap();
             run.findings(Detail::Full).await.unwrap();
             assert!(run.memory().unwrap() == memory);
         }
@@ -204,9 +213,10 @@ fn other_runs_are_refused() {
         let saved = saved("transition");
         let mut emergence = start(&engine, "emergence", &split).await;
         assert!(emergence.restore(&saved).unwrap_err().message.contains("transition"));
-        let config = tiny("transition", &split).replace("\"batch\":5", "\"batch\":6");
+        let mut config = tiny("transition", &split);
+        config["train"]["batch"] = json!(6);
         let experiment = by_name("transition").unwrap();
-        let mut other = experiment.start(&engine, &split, &config).await.unwrap();
+        let mut other = experiment.start(&engine, &split, config).await.unwrap();
         assert!(other.restore(&saved).unwrap_err().message.contains("configuration"));
         let images = hidden_gaussian::data::faces::faces(4, 64, 6).unwrap().split(3, 20).unwrap();
         let mut other = start(&engine, "transition", &images).await;
@@ -221,7 +231,7 @@ proptest! {
     /// Whatever happens to a saved run, it is refused with a sentence, and the run that refused it
     /// stays what it was.
     #[test]
-    fn damage_is_noticed(at in any::<prop::sample::Index>(), bit in 0..8_u32, cut: bool) {
+    fn damage_is_noticed(at in prop_any::<prop::sample::Index>(), bit in 0..8_u32, cut: bool) {
         thread_local! {
             static SAVED: Vec<u8> = saved("emergence");
         }

@@ -12,7 +12,7 @@ use hidden_gaussian::ErrorKind;
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::TrainingSets;
 use hidden_gaussian::data::{Shape, faces::faces};
-use hidden_gaussian::experiment::any::by_name;
+use hidden_gaussian::experiment::any::{ALL, by_name};
 use hidden_gaussian::experiment::{Detail, Preset};
 use hidden_gaussian::model::Architecture;
 use hidden_gaussian::model::unet::{Norm, UNet};
@@ -90,9 +90,9 @@ fn use_checkpoint(bytes: &[u8]) {
     let (config, sets, _) = saved();
     let mut session = block_on(training::session(&Engine::cpu(), config, sets));
     if session.restore(&checkpoint).is_ok() {
-        block_on(session.report()).unwrap();
+        block_on(session.progress()).unwrap();
         session.step(2).unwrap();
-        block_on(session.report()).unwrap();
+        block_on(session.progress()).unwrap();
     }
     drop(Plan::new(&Engine::cpu(), checkpoint.config.clone(), sets));
     checkpoint.to_bytes().unwrap();
@@ -145,7 +145,7 @@ proptest! {
         let (config, sets, _) = saved();
         let mut value = serde_json::to_value(config).unwrap();
         edit(&mut value, which, new.get(&odd_values()).clone());
-        if let Ok(config) = hidden_gaussian::json::read::<Config>(&value) {
+        if let Ok(config) = hidden_gaussian::serial::read::<Config>(value) {
             drop(Plan::new(&Engine::cpu(), config, sets));
         }
     }
@@ -156,26 +156,21 @@ proptest! {
 
     #[test]
     fn edited_experiments(
-        name in prop::sample::select(vec![
-            "transition", "gaussian-bias", "emergence", "strong-generalization",
-        ]),
+        experiment in prop::sample::select(ALL.to_vec()),
         which in any::<prop::sample::Index>(),
         new in any::<prop::sample::Index>(),
     ) {
         let split = faces(1, 60, 4).unwrap().split(1, 20).unwrap();
-        let experiment = by_name(name).unwrap();
-        let config = experiment.preset(Preset::Quick, split.shape(), 1).unwrap();
-        let mut config: Value = serde_json::from_str(&config).unwrap();
+        let mut config = experiment.preset(Preset::Quick, split.shape(), 1).unwrap();
         for sizes in ["sizes", "widthSizes", "widths"] {
             if config[sizes].is_array() {
                 config[sizes] = json!([4, 9]);
             }
         }
         edit(&mut config, which, new.get(&odd_values()).clone());
-        let config = config.to_string();
-        drop(experiment.images(&config));
-        drop(experiment.shares(&config, 3));
-        drop(block_on(experiment.start(&Engine::cpu(), &split, &config)));
+        drop(experiment.images(config.clone()));
+        drop(experiment.shards(config.clone(), 3));
+        drop(block_on(experiment.start(&Engine::cpu(), &split, config)));
     }
 }
 
@@ -184,8 +179,7 @@ proptest! {
 fn checkpoints_in_disorder_come_to_an_end() {
     let split = faces(1, 60, 4).unwrap().split(1, 20).unwrap();
     let experiment = by_name("emergence").unwrap();
-    let config = experiment.preset(Preset::Quick, split.shape(), 1).unwrap();
-    let mut config: Value = serde_json::from_str(&config).unwrap();
+    let mut config = experiment.preset(Preset::Quick, split.shape(), 1).unwrap();
     for (name, value) in [
         ("sizes", json!([4])),
         ("widths", json!([4])),
@@ -198,17 +192,17 @@ fn checkpoints_in_disorder_come_to_an_end() {
         config[train]["steps"] = json!(8);
         config[train]["batch"] = json!(2);
     }
-    config["look"]["samples"] = json!(2);
-    config["look"]["images"] = json!(2);
-    let config = config.to_string();
-    let mut run = block_on(experiment.start(&Engine::cpu(), &split, &config)).unwrap();
+    config["evaluation"]["samples"] = json!(2);
+    config["evaluation"]["images"] = json!(2);
+    let engine = Engine::cpu();
+    let mut run = block_on(experiment.start(&engine, &split, config)).unwrap();
     for _ in 0..100 {
         let progress = block_on(run.advance(Duration::from_secs(1))).unwrap();
         if progress.step == progress.total {
-            let report: Value =
-                serde_json::from_str(&block_on(run.report(Detail::Full)).unwrap()).unwrap();
+            let report = block_on(run.report(Detail::Full)).unwrap();
+            let report = serde_json::to_value(&*report).unwrap();
             let steps = report["findings"]["overTime"].as_array().unwrap().iter();
-            let steps: Vec<_> = steps.map(|sitting| sitting["step"].as_u64().unwrap()).collect();
+            let steps: Vec<_> = steps.map(|point| point["step"].as_u64().unwrap()).collect();
             assert_eq!(steps, [2, 6, 8]);
             return;
         }

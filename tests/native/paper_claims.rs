@@ -11,9 +11,10 @@ use std::time::Duration;
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::Split;
 use hidden_gaussian::data::faces::faces;
+use hidden_gaussian::denoiser::DenoiserId;
 use hidden_gaussian::experiment::emergence::{self, Emergence};
-use hidden_gaussian::experiment::ensemble::Differences;
-use hidden_gaussian::experiment::evaluation::EvalConfig;
+use hidden_gaussian::experiment::ensemble::Point;
+use hidden_gaussian::experiment::evaluation::{BySet, EvalConfig};
 use hidden_gaussian::experiment::gaussian_bias::{self, GaussianBias};
 use hidden_gaussian::experiment::run::Run;
 use hidden_gaussian::experiment::strong_generalization::{self, StrongGeneralization};
@@ -35,14 +36,23 @@ fn small(train: &train::Config) -> train::Config {
     train::Config { architecture, steps: 1000, ..train.clone() }
 }
 
-fn brief(look: &EvalConfig) -> EvalConfig {
-    EvalConfig {
-        samples: 40,
-        images: 40,
-        sampler_steps: 10,
-        sigmas: vec![1.0, 0.55],
-        ..look.clone()
-    }
+fn brief(config: &EvalConfig) -> EvalConfig {
+    let sigmas = vec![1.0, 0.55];
+    EvalConfig { samples: 40, images: 40, sampler_steps: 10, sigmas, ..config.clone() }
+}
+
+/// The fraction of a network's samples that are copies.
+fn copies(point: &Point) -> f64 {
+    point.trained().unwrap().closeness.memorized.mean
+}
+
+/// The cosine between a network's samples and those of denoiser `id`.
+fn cosine(point: &Point, id: DenoiserId) -> f64 {
+    point.trained().unwrap().against[&id].cosine.mean
+}
+
+fn moment(point: &Point) -> [f64; 2] {
+    [cosine(point, DenoiserId::GAUSSIAN), copies(point)]
 }
 
 /// Runs an experiment to its end.
@@ -64,32 +74,37 @@ fn more_images_make_the_network_gaussian() {
     let found = run::<GaussianBias>(&split(), |config: &mut gaussian_bias::Config| {
         config.sizes = vec![FEW, MANY];
         config.train = small(&config.train);
-        config.look = brief(&config.look);
+        config.evaluation = brief(&config.evaluation);
     });
     let [few, many] = found.as_slice() else { panic!("two networks") };
-    let [memorized, generalized] = [few, many].map(|bias| bias.point.closeness.memorized.mean);
+    let [memorized, generalized] = [few, many].map(|bias| copies(&bias.point));
     println!("memorized {memorized:.2} {generalized:.2}");
     assert!(memorized > 0.3 && generalized < 0.1);
 
-    let [bent, linear] = [few, many].map(|bias| bias.point.linearity[0].cosine.mean);
+    let [bent, linear] = [few, many]
+        .map(|bias| bias.point.trained().unwrap().linearity.as_ref().unwrap()[0].cosine.mean);
     println!("linearity {bent:.3} {linear:.3}");
     assert!(linear > bent + 0.04);
 
-    let [apart, close] = [few, many].map(|bias| bias.point.cosine_gaussian.mean);
+    let [apart, close] = [few, many].map(|bias| cosine(&bias.point, DenoiserId::GAUSSIAN));
     println!("cos(θ, G) {apart:.3} {close:.3}");
     assert!(close > 0.9 && close > apart + 0.1);
-    assert!(many.cosine_linear.unwrap().mean > 0.9);
+    assert!(cosine(&many.point, DenoiserId::LINEAR) > 0.9);
 
-    let on_training = |d: &Differences| d.train[1].mean;
-    let on_held_out = |d: &Differences| d.held_out[1].mean;
-    let (gaussian, empirical) = (&few.point.difference_gaussian, &few.point.difference_empirical);
-    println!("few: G {:.3} M {:.3}", on_training(gaussian), on_training(empirical));
-    assert!(on_training(empirical) < 0.8 * on_training(gaussian));
-    let empirical = on_held_out(&many.point.difference_empirical);
-    let linear = many.difference_linear.as_ref().unwrap();
-    for near in [linear, &many.point.difference_gaussian] {
-        println!("many: {:.3}, M {empirical:.3}", on_held_out(near));
-        assert!(on_held_out(near) < 0.5 * empirical);
+    let difference = |bias: &gaussian_bias::Bias, id: DenoiserId| -> BySet {
+        bias.point.trained().unwrap().against[&id].difference.clone()
+    };
+    let on_training = |d: &BySet| d.train[1].mean;
+    let on_held_out = |d: &BySet| d.held_out[1].mean;
+    let [gaussian, empirical] =
+        [DenoiserId::GAUSSIAN, DenoiserId::EMPIRICAL].map(|id| difference(few, id));
+    println!("few: G {:.3} M {:.3}", on_training(&gaussian), on_training(&empirical));
+    assert!(on_training(&empirical) < 0.8 * on_training(&gaussian));
+    let empirical = on_held_out(&difference(many, DenoiserId::EMPIRICAL));
+    for near in [DenoiserId::LINEAR, DenoiserId::GAUSSIAN] {
+        let near = on_held_out(&difference(many, near));
+        println!("many: {near:.3}, M {empirical:.3}");
+        assert!(near < 0.5 * empirical);
     }
     let overlap = many.alignment.as_ref().unwrap()[0].overlap;
     assert!(overlap > 0.85, "{overlap}");
@@ -106,14 +121,10 @@ fn a_young_network_is_gaussian() {
         let long = small(&config.train_long);
         config.train_long = train::Config { steps: 2000, rate: 4e-3, ..long };
         config.checkpoints = vec![100, 200, 400, 2000];
-        config.look = brief(&config.look);
+        config.evaluation = brief(&config.evaluation);
     });
     assert_eq!((found.over_time.len(), found.over_width.len()), (4, 2));
-    let course: Vec<[f64; 2]> = emergence::read(&found.over_time)
-        .unwrap()
-        .iter()
-        .map(|s| [s.point.cosine_gaussian.mean, s.point.closeness.memorized.mean])
-        .collect();
+    let course: Vec<[f64; 2]> = found.over_time.iter().map(moment).collect();
     println!("cos(θ, G), memorized: {course:.2?}");
     let best = course.iter().max_by(|a, b| a[0].total_cmp(&b[0])).unwrap();
     let last = course.last().unwrap();
@@ -132,13 +143,9 @@ fn a_small_network_is_gaussian() {
         config.width_sizes = vec![4 * FEW];
         config.train = train::Config { steps: 2000, ..small(&config.train) };
         config.checkpoints = vec![];
-        config.look = brief(&config.look);
+        config.evaluation = brief(&config.evaluation);
     });
-    let networks: Vec<[f64; 2]> = emergence::read(&found.over_width)
-        .unwrap()
-        .iter()
-        .map(|s| [s.point.cosine_gaussian.mean, s.point.closeness.memorized.mean])
-        .collect();
+    let networks: Vec<[f64; 2]> = found.over_width.iter().map(moment).collect();
     println!("cos(θ, G), memorized: {networks:.3?}");
     let [small, wide] = networks[..] else { panic!("two networks") };
     assert!(small[0] > wide[0] + 0.05 && small[1] + 0.2 < wide[1]);
@@ -151,7 +158,7 @@ fn networks_on_disjoint_images_agree() {
         run::<StrongGeneralization>(&split(), |config: &mut strong_generalization::Config| {
             config.sizes = vec![FEW, MANY];
             config.train = small(&config.train);
-            config.look = brief(&config.look);
+            config.evaluation = brief(&config.evaluation);
         });
     let [few, many] = found.as_slice() else { panic!("two sizes") };
     println!("{:.3} {:.3}", few.cosine.mean, many.cosine.mean);

@@ -1,12 +1,13 @@
 //! Which tile and which engine are fastest here: measured, not guessed.
 
-use crate::platform::Instant;
-use serde::Serialize;
 use std::time::Duration;
 
-use super::{Engine, Gpu, Loaded, Routine};
+use serde::Serialize;
+
+use super::matmul::{Layout, Matmul};
+use crate::compute::{Engine, Gpu, Loaded, Routine, Tile};
 use crate::error::{ErrorKind, Result};
-use crate::kernels::matmul::{Layout, Matmul, Tile};
+use crate::platform::Instant;
 
 /// Members of the program that is measured: a small ensemble.
 const MEMBERS: usize = 4;
@@ -52,6 +53,11 @@ impl Choice {
 }
 
 impl Engine {
+    /// The GPU engine, or why there is none.
+    pub async fn gpu() -> Result<Self> {
+        Ok(Self::on(Gpu::open_tuned().await?))
+    }
+
     /// The engine that multiplies matrices faster here.
     pub async fn auto() -> (Self, Choice) {
         let cpu = rate(&Self::cpu()).await.ok();
