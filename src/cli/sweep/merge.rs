@@ -4,10 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use hidden_gaussian::Result;
-use hidden_gaussian::experiment::sweep::{Merged, folder, merge};
+use hidden_gaussian::experiment::sweep::folder::{self, Folder};
+use hidden_gaussian::experiment::sweep::{Merged, merge};
+use hidden_gaussian::{Error, Result, serial};
+use serde_json::Value;
 
 use super::super::file_error;
+use super::progress::Line;
 use super::{MISSING, PlanFile};
 
 #[derive(Debug, Args)]
@@ -49,6 +52,25 @@ pub(super) fn command(arguments: &Arguments) -> Result<ExitCode> {
         write(path, &csv)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The report of the sweep planned at `path`, if that is one experiment and all shards are done. It
+/// says how long they took, all together.
+pub(in crate::cli) fn swept(path: &Path) -> Result<Value> {
+    let folder = Folder::open(path)?;
+    let (mut results, mut seconds) = (Vec::new(), 0.0);
+    for index in 0..folder.plan.shards.len() {
+        let result = folder.result(index)?;
+        let result = result.filter(|_| folder.plan.sweep.grid.is_empty()).ok_or_else(|| {
+            let message = format!("{} is not one experiment with all its results", path.display());
+            Error::bad_input(message, "Run all shards of a sweep without a grid")
+        })?;
+        results.push(Some(result));
+        seconds += Line::of(&folder, index).map_or(0.0, |line| line.seconds);
+    }
+    let mut report: Value = serial::parse(&merge(&folder.plan, &results)?.report)?;
+    report["seconds"] = seconds.into();
+    Ok(report)
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {

@@ -66,6 +66,8 @@ impl PlanFile {
     }
 }
 
+pub(super) use merge::swept;
+
 /// The images of a cell.
 fn images(settings: &Settings, train: usize) -> Result<Images> {
     let source = data::Source::new(&settings.data, settings.seed);

@@ -1,12 +1,13 @@
 //! How far a shard is: a bar for a reader at a terminal, a line of JSON each minute for a log, and a
 //! small file for `sweep status`.
 
+use std::fs;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hidden_gaussian::compute::Engine;
-use hidden_gaussian::experiment::sweep::folder::write;
+use hidden_gaussian::experiment::sweep::folder::{Folder, write};
 use serde::{Deserialize, Serialize};
 
 use super::super::run_to_end::Bar;
@@ -48,6 +49,11 @@ pub(super) enum State {
 }
 
 impl Line {
+    /// The last one of shard `index`, if it has said anything.
+    pub(super) fn of(folder: &Folder, index: usize) -> Option<Self> {
+        serde_json::from_slice(&fs::read(folder.progress_path(index)).ok()?).ok()
+    }
+
     /// Whether the shard is running now, as far as it says.
     pub(super) fn is_running(&self) -> bool {
         self.state == State::Running && now().saturating_sub(self.time) < SILENCE

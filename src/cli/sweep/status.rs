@@ -1,6 +1,5 @@
 //! `sweep status`: how far the shards are, as their files tell.
 
-use std::fs;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -31,8 +30,7 @@ struct Standing {
 
 impl Standing {
     fn of(folder: &Folder, index: usize) -> Result<Self> {
-        let line = fs::read(folder.progress_path(index)).ok();
-        let line: Option<Line> = line.and_then(|text| serde_json::from_slice(&text).ok());
+        let line = Line::of(folder, index);
         let state = if folder.result(index)?.is_some() {
             "done"
         } else if line.as_ref().is_some_and(Line::is_running) {
