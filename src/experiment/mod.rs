@@ -25,7 +25,6 @@ pub mod images;
 pub mod references;
 pub mod run;
 pub mod strong_generalization;
-#[cfg(not(target_arch = "wasm32"))]
 pub mod sweep;
 pub mod transition;
 pub mod wiener;

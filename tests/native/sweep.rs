@@ -512,8 +512,9 @@ mod interrupted {
         FullDisk,
     }
 
-    /// Each shard of a few sweeps is hit once at a random moment, 20 times in all. Where `HG_TMPFS` is
-    /// the folder of a small file system, some of these fill it. `HG_SEED` repeats the moments.
+    /// The shards of several sweeps are hit at random moments, until 20 of them were stopped before they
+    /// were done. Where `HG_TMPFS` is the folder of a small file system, some blows fill it. `HG_SEED`
+    /// repeats the moments.
     #[test]
     #[ignore = "takes a minute; cargo xtask test --only slurm runs it"]
     fn blows_at_random_moments_leave_the_same_bytes() {
@@ -532,7 +533,11 @@ mod interrupted {
         println!("seed {seed}; a shard takes {takes:.2} s");
 
         let (mut tally, mut in_time) = ([0; 3], 0);
-        for round in 0..5 {
+        for round in 0.. {
+            if in_time >= 20 {
+                break;
+            }
+            assert!(round < 15, "almost no blow came in time: {in_time}");
             let home = disk.as_ref().unwrap_or(&folder).join(format!("round-{round}"));
             let sweep = Sweep::plan(&home, &long(), SHARDS);
             for index in 0..SHARDS {
@@ -541,7 +546,6 @@ mod interrupted {
                     1 => Blow::Kill,
                     _ => Blow::FullDisk,
                 };
-                tally[blow as usize] += 1;
                 let child = start(&sweep, index);
                 sleep(Duration::from_secs_f64(random.random_range(0.0..takes)));
                 let before = fs::read(sweep.shard_file(index, "checkpoint")).ok();
@@ -563,6 +567,7 @@ mod interrupted {
                 assert!(matches!(ended.0, None | Some(0 | 75)), "{blow:?}: {ended:?}");
                 if ended.0 != Some(0) {
                     in_time += 1;
+                    tally[blow as usize] += 1;
                     let after = sweep.shard_file(index, "checkpoint").exists();
                     assert!(before.is_none() || after, "{blow:?} lost a checkpoint");
                 }
@@ -574,9 +579,8 @@ mod interrupted {
         }
         let [term, kill, full] = tally;
         println!(
-            "{term} times SIGTERM, {kill} times SIGKILL, {full} times a full disk; {in_time} in time"
+            "{term} times SIGTERM, {kill} times SIGKILL, {full} times a full disk: the same bytes"
         );
-        assert!(in_time >= 5, "almost no blow came in time, which proves nothing");
     }
 
     /// What it costs to cut a sweep: the time of all shards over that of the whole, by turns.

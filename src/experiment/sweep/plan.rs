@@ -304,6 +304,29 @@ mod tests {
         }
     }
 
+    /// Where there are more shards than sizes, the seeds of a size are cut, too.
+    #[test]
+    fn networks_stay_in_order() {
+        let config = json!({ "sizes": [4, 9], "seeds": [1, 2, 3] });
+        let numbers = |value: &Value| -> Vec<u64> {
+            value.as_array().unwrap().iter().filter_map(Value::as_u64).collect()
+        };
+        for shards in 1..9 {
+            let plan = plan(&json!({ "experiment": "transition", "config": config }), shards);
+            assert_eq!(plan.shards.len(), shards.min(6));
+            let mut all: Vec<Piece> = plan.shards.iter().flat_map(|s| s.pieces.clone()).collect();
+            all.sort();
+            let configs = all.iter().map(|piece| plan.config(*piece).unwrap());
+            let networks = configs.flat_map(|config| {
+                let seeds = numbers(&config["seeds"]);
+                let of_size = |n| seeds.iter().map(|&seed| (n, seed)).collect::<Vec<_>>();
+                numbers(&config["sizes"]).into_iter().flat_map(of_size).collect::<Vec<_>>()
+            });
+            let networks: Vec<_> = networks.collect();
+            assert_eq!(networks, [(4, 1), (4, 2), (4, 3), (9, 1), (9, 2), (9, 3)], "{shards}");
+        }
+    }
+
     #[test]
     fn shards_have_about_equal_work() {
         let widths = [16, 32, 64, 128, 256];
