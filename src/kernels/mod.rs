@@ -12,8 +12,6 @@ pub mod conv;
 pub mod conv_weight_backward;
 pub mod denoising_loss;
 pub mod divide_rows;
-mod edm;
-mod film;
 pub mod finish_step;
 pub mod group_film_silu;
 pub mod group_film_silu_backward;
@@ -32,17 +30,15 @@ pub mod philox_words;
 pub mod precondition_input;
 pub mod precondition_output;
 pub mod row_compare;
+mod shared;
 pub mod shrink;
 pub mod silu;
 pub mod silu_backward;
 pub mod softmax_tile;
 pub mod space_to_depth;
 pub mod square_sums;
-mod tuning;
 
-pub use edm::Edm;
-pub use film::Film;
-pub use tuning::{Choice, Rates};
+pub use shared::{Choice, Edm, Film, Rates};
 
 use std::mem::take;
 use std::ops::Range;

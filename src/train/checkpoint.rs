@@ -176,7 +176,7 @@ impl Checkpoint {
 
 fn broken(why: &str) -> Error {
     Error::bad_input(
-        format!("This file is no saved run: {why}"),
+        format!("This file is not a saved run: {why}"),
         "Choose a file that this program has saved",
     )
 }

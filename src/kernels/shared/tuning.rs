@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::matmul::{Layout, Matmul};
 use crate::compute::{Engine, Gpu, Loaded, Routine, Tile};
 use crate::error::{ErrorKind, Result};
+use crate::kernels::matmul::{Layout, Matmul};
 use crate::platform::Instant;
 
 /// Members of the program that is measured: a small ensemble.
