@@ -129,20 +129,19 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     // Two processes, on two machines maybe, may write the same file at the same time.
     let part = folder.join(format!(".{name}.{}.{:08x}{REMNANT}", std::process::id(), random()));
-    let written = (|| {
-        let mut file = File::create_new(&part)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        drop(file);
-        fs::rename(&part, path)?;
-        // The new name has to be on the disk, too. Not every file system can do that, or has to.
-        let _ = File::open(folder).and_then(|folder| folder.sync_all());
-        Ok(())
-    })();
+    let written = write_new(&part, bytes).and_then(|()| fs::rename(&part, path));
     if written.is_err() {
         let _ = fs::remove_file(&part);
     }
+    // The new name has to be on the disk, too. Not every file system can do that, or has to.
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
     written
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
 }
 
 /// Differs from process to process.
