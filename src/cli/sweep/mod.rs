@@ -14,9 +14,6 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use hidden_gaussian::Result;
 use hidden_gaussian::experiment::sweep::folder::Folder;
-use hidden_gaussian::experiment::sweep::{Images, Settings};
-
-use super::data;
 
 /// The program ended before its work, which goes on where it was at the next start (`EX_TEMPFAIL`).
 pub(super) const STOPPED: u8 = 75;
@@ -67,18 +64,6 @@ impl PlanFile {
 }
 
 pub(super) use merge::swept;
-
-/// The images of a cell.
-fn images(settings: &Settings, train: usize) -> Result<Images> {
-    let source = data::Source::new(&settings.data, settings.seed);
-    let set = source.dataset(settings.preset()?, train)?;
-    let split = source.split(&set)?;
-    Ok(Images {
-        shape: split.shape(),
-        recipe: split.recipe().clone(),
-        fingerprint: Images::fingerprint(&split),
-    })
-}
 
 /// `path` as a word of a shell.
 fn shell_word(path: &Path) -> String {

@@ -1,5 +1,7 @@
 //! `sweep plan`: expands a grid, and prints what a scheduler needs to run it.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,9 +9,9 @@ use std::process::ExitCode;
 use clap::Args;
 use hidden_gaussian::Result;
 use hidden_gaussian::experiment::sweep::folder::{Folder, at};
-use hidden_gaussian::experiment::sweep::{Plan, Sweep};
+use hidden_gaussian::experiment::sweep::{Images, Plan, Settings, Sweep};
 
-use super::super::file_error;
+use super::super::{data, file_error};
 use super::kubernetes::{self, Kubernetes};
 use super::slurm::{self, Slurm};
 
@@ -53,7 +55,15 @@ pub(super) fn command(arguments: &Arguments) -> Result<ExitCode> {
     let path = &arguments.config;
     let text = fs::read_to_string(path).map_err(|error| file_error(path, &error))?;
     let sweep = Sweep::parse(&text).map_err(|error| at(path, &error))?;
-    let plan = Plan::new(sweep, arguments.shards, super::images)?;
+    // Cells that differ in other settings have the same images, which may take long to read.
+    let mut known: HashMap<_, Images> = HashMap::new();
+    let plan = Plan::new(sweep, arguments.shards, |settings, train| {
+        let key = (settings.data.clone(), settings.preset()?.name(), settings.seed, train);
+        Ok(match known.entry(key) {
+            Entry::Occupied(entry) => entry.get().clone(),
+            Entry::Vacant(entry) => entry.insert(images(settings, train)?).clone(),
+        })
+    })?;
     let folder = Folder::create(&arguments.out, plan)?;
     let plan = &folder.plan;
     let (cells, shards) = (plan.cells.len(), plan.shards.len());
@@ -77,4 +87,11 @@ pub(super) fn command(arguments: &Arguments) -> Result<ExitCode> {
         );
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The images of a cell, at least so many to train on if they can be drawn.
+fn images(settings: &Settings, train: usize) -> Result<Images> {
+    let source = data::Source::new(&settings.data, settings.seed);
+    let set = source.dataset(settings.preset()?, train)?;
+    Ok(Images::of(&source.split(&set)?))
 }

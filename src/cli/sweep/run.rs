@@ -235,7 +235,7 @@ impl<'a> Work<'a> {
 /// The images of a cell, if they are those that it was planned for.
 fn load(cell: &Cell) -> Result<Split> {
     let split = data::again(&cell.images.recipe, Some(&cell.data))?;
-    if Images::fingerprint(&split) != cell.images.fingerprint {
+    if Images::of(&split).fingerprint != cell.images.fingerprint {
         return Err(Error::bad_input(
             format!("“{}” has other images than when the sweep was planned", cell.data),
             "Use the same file, or plan the sweep again",
