@@ -323,6 +323,7 @@ fn bad_sweeps_are_refused_with_a_sentence() {
         ),
         (json!({ "experiment": "transition", "grid": { "config.train.rate": [] } }), "no values"),
         (json!({ "experiment": "transition", "shards": 3 }), "unknown field"),
+        (no_sizes, "nothing to train"),
     ] {
         fs::write(&file, text.to_string()).unwrap();
         let output = sweep.plan_again(&file, 2, &[]);

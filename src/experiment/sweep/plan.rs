@@ -7,6 +7,7 @@ use super::{Axes, Settings, Sweep};
 use crate::data::{Recipe, Split};
 use crate::error::{Error, Result};
 use crate::experiment::any::{AnyExperiment, by_name};
+use crate::experiment::nothing_to_train;
 use crate::serial;
 use crate::shape::Shape;
 
@@ -116,6 +117,9 @@ impl Plan {
             let shape = images(&settings, 1)?.shape;
             let config = settings.config(&sweep.experiment, shape)?;
             let flop = experiment.flop(config.clone(), shape.dim())?.round() as u64;
+            if flop == 0 {
+                return Err(nothing_to_train());
+            }
             let images = images(&settings, experiment.images(config.clone())?)?;
             cells.push(Cell { axes, data: settings.data, images, config, flop });
         }
