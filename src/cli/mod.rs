@@ -10,6 +10,7 @@ mod run_to_end;
 mod sample;
 mod saved;
 mod stop;
+mod sweep;
 mod table;
 mod tables;
 mod train;
@@ -66,6 +67,8 @@ enum Command {
     Check(check::Check),
     /// Run the experiments and compare them with the claims of the paper
     Reproduce(Reproduce),
+    /// Run an experiment over a grid of settings, on a cluster
+    Sweep(sweep::Sweep),
 }
 
 #[derive(Debug, Args)]
@@ -206,15 +209,21 @@ pub(crate) fn main() -> ExitCode {
         Command::Record(args) => record::command(&args),
         Command::Check(args) => check::command(&args),
         Command::Reproduce(args) => claims::command(&args),
+        Command::Sweep(args) => {
+            return sweep::command(&args).unwrap_or_else(|error| failed(&error));
+        }
     };
     match held {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::from(2)
-        }
+        Err(error) => failed(&error),
     }
+}
+
+/// Says what went wrong.
+fn failed(error: &Error) -> ExitCode {
+    eprintln!("{error}");
+    ExitCode::from(2)
 }
 
 /// An error of the file system at `path`.

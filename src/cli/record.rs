@@ -12,12 +12,13 @@ use hidden_gaussian::experiment::{
     Experiment, Preset, emergence::Emergence, gaussian_bias::GaussianBias,
     strong_generalization::StrongGeneralization, transition::Transition,
 };
-use hidden_gaussian::{Error, Result};
+use hidden_gaussian::{Error, Result, serial};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::data::Source;
 use super::run_to_end::run_to_end;
+use super::sweep::swept;
 use super::{EngineName, file_error, json};
 
 /// What to record.
@@ -29,6 +30,9 @@ pub(super) struct Record {
     /// Record again what is recorded already, with the same configuration
     #[arg(long)]
     force: bool,
+    /// Record the run that this plan of a sweep has computed, instead of computing it here
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
     /// Where to
     #[arg(long, value_name = "FOLDER", default_value = "www/public/runs")]
     folder: PathBuf,
@@ -156,6 +160,8 @@ struct Session<'a> {
     engine: Engine,
     device: String,
     commit: Option<String>,
+    /// What a sweep has computed, if it comes from there.
+    swept: Option<Value>,
 }
 
 pub(super) fn command(args: &Record) -> Result<bool> {
@@ -169,18 +175,29 @@ pub(super) fn command(args: &Record) -> Result<bool> {
     }
     fs::create_dir_all(&args.folder).map_err(|error| file_error(&args.folder, &error))?;
     let engine = args.engine.open()?;
-    let device = device(&engine);
-    let session = Session { args, engine, device, commit: commit() };
+    let swept = args.plan.as_deref().map(swept).transpose()?;
+    let device = if swept.is_some() { "a cluster".into() } else { device(&engine) };
+    let session = Session { args, engine, device, commit: commit(), swept };
+    let mut written = 0;
     for recording in RECORDINGS.iter().filter(chosen) {
         let path = args.folder.join(recording.file());
         let Some(mut report) = (recording.run)(recording, &session)? else {
-            eprintln!("{} is up to date", path.display());
+            if session.swept.is_none() {
+                eprintln!("{} is up to date", path.display());
+            }
             continue;
         };
         round(&mut report);
         write(&path, &report.to_string())?;
+        written += 1;
         eprintln!("{} is written", path.display());
         write_index(&args.folder)?;
+    }
+    if session.swept.is_some() && written == 0 {
+        return Err(Error::bad_input(
+            "None of these runs has the configuration and the images of the sweep",
+            "Say which one with --only, and plan a sweep of its preset with three seeds",
+        ));
     }
     let list = write_index(&args.folder)?;
     let total: u64 = list.iter().filter_map(|entry| entry["bytes"].as_u64()).sum();
@@ -198,7 +215,7 @@ pub(super) fn command(args: &Record) -> Result<bool> {
 
 impl Session<'_> {
     /// Runs an experiment, with `change` made to its preset, unless there is a file of the same
-    /// format, images and configuration.
+    /// format, images and configuration. If a sweep did that already, nothing else will do.
     fn run<E: Experiment>(
         &self,
         recording: &Recording,
@@ -220,13 +237,18 @@ impl Session<'_> {
         let same = |known: &Value| {
             expected.as_object().into_iter().flatten().all(|(key, value)| known[key] == *value)
         };
-        if !self.args.force && known.as_ref().is_some_and(same) {
-            return Ok(None);
-        }
-        let report = run_to_end::<E>(&self.engine, &split, config)?;
-        let mut report = serde_json::to_value(report).map_err(|error| {
-            Error::internal(format!("The report could not be written: {error}"))
-        })?;
+        let mut report = match &self.swept {
+            Some(swept) => {
+                let mut rounded = swept.clone();
+                round(&mut rounded);
+                if !same(&rounded) {
+                    return Ok(None);
+                }
+                swept.clone()
+            }
+            None if !self.args.force && known.as_ref().is_some_and(same) => return Ok(None),
+            None => serial::to_value(&run_to_end::<E>(&self.engine, &split, config)?)?,
+        };
         report["record"] = json!({
             "command": format!("cargo run --release -- record --force --only {}", recording.name()),
             "date": Timestamp::now().strftime("%Y-%m-%d").to_string(),

@@ -1,5 +1,6 @@
-//! Ctrl-C cancels the running work, whose state can then be saved.
+//! Ctrl-C and SIGTERM cancel the running work, whose state can then be saved.
 
+use std::io::IsTerminal;
 use std::sync::OnceLock;
 
 use hidden_gaussian::compute::Control;
@@ -10,14 +11,15 @@ pub(super) fn was_stopped<T>(result: &Result<T>) -> bool {
     result.as_ref().is_err_and(|error| error.kind == ErrorKind::Cancelled)
 }
 
-/// What Ctrl-C cancels. Pressing it again ends the program at once.
+/// What Ctrl-C cancels. Pressing it again ends the program at once. A scheduler may repeat SIGTERM
+/// while the state is saved, so without a terminal nothing but SIGKILL does.
 pub(super) fn control() -> Result<&'static Control> {
     static CONTROL: OnceLock<Result<Control, String>> = OnceLock::new();
     let set = || {
         let control = Control::default();
         let pressed = control.clone();
         let stop = move || {
-            if pressed.is_cancelled() {
+            if pressed.is_cancelled() && std::io::stdin().is_terminal() {
                 std::process::exit(130);
             }
             pressed.cancel();

@@ -42,6 +42,9 @@ pub trait AnyExperiment: Sync + Debug {
     /// At most `parts` configurations of about equal work (see [`Experiment::shards`]).
     fn shards(&self, config: Value, parts: usize) -> Result<Vec<Value>>;
 
+    /// Floating-point operations, about (see [`Experiment::flop`]).
+    fn flop(&self, config: Value, dim: usize) -> Result<f64>;
+
     /// Prepares training on `split`.
     fn start<'a>(
         &'a self,
@@ -131,6 +134,10 @@ impl<E: Experiment + 'static> AnyExperiment for Of<E> {
 
     fn shards(&self, config: Value, parts: usize) -> Result<Vec<Value>> {
         E::shards(&Self::read(config)?, parts).iter().map(serial::to_value).collect()
+    }
+
+    fn flop(&self, config: Value, dim: usize) -> Result<f64> {
+        E::flop(&Self::read(config)?, dim)
     }
 
     fn start<'a>(

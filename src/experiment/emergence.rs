@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::ensemble::{Ensemble, Member, Point};
 use super::evaluation::EvalConfig;
 use super::references::References;
-use super::{Detail, Experiment, Preset, Progress, cut, largest, nothing_to_train, steps};
+use super::{Detail, Experiment, Preset, Progress, cost, cut, largest, nothing_to_train, steps};
 use crate::compute::Engine;
 use crate::data::Split;
 use crate::error::{Error, Result};
@@ -213,6 +213,20 @@ impl Experiment for Emergence {
             ..config.clone()
         };
         cut(&works, parts).into_iter().map(shard).collect()
+    }
+
+    fn flop(config: &Config, dim: usize) -> Result<f64> {
+        let over_time = |sizes: &[usize], train: &train::Config| {
+            let before_the_end = config.checkpoints.iter().filter(|&&step| step < train.steps);
+            cost::networks(sizes, train, &config.evaluation, before_the_end.count() + 1, dim)
+        };
+        let mut sum = over_time(&config.sizes, &config.train_long)?;
+        for &width in &config.widths {
+            let architecture = config.train.architecture.with_width(width);
+            let train = train::Config { architecture, ..config.train.clone() };
+            sum += over_time(&config.width_sizes, &train)?;
+        }
+        Ok(sum)
     }
 
     async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {

@@ -10,7 +10,7 @@ use super::ensemble::{Ensemble, Member, Networks, Point};
 use super::evaluation::{EvalConfig, Evaluation};
 use super::images::{Images, nearest_images};
 use super::references::Reference;
-use super::{Detail, Experiment, Preset, cut_evenly, largest};
+use super::{Detail, Experiment, Preset, cost, cut_evenly, largest};
 use crate::compute::Engine;
 use crate::data::Split;
 use crate::denoiser::{DenoiserId, Distill, Gaussian, GaussianFit, LinearFit};
@@ -162,6 +162,10 @@ impl Experiment for GaussianBias {
 
     fn shards(config: &Config, parts: usize) -> Vec<Config> {
         cut_evenly(&config.sizes, parts).map(|sizes| Config { sizes, ..config.clone() }).collect()
+    }
+
+    fn flop(config: &Config, dim: usize) -> Result<f64> {
+        cost::networks(&config.sizes, &config.train, &config.evaluation, 1, dim)
     }
 
     async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {

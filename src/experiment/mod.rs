@@ -14,6 +14,7 @@
 //! experiments by name.
 
 pub mod any;
+mod cost;
 pub mod emergence;
 pub mod ensemble;
 pub mod evaluation;
@@ -24,6 +25,7 @@ pub mod images;
 pub mod references;
 pub mod run;
 pub mod strong_generalization;
+pub mod sweep;
 pub mod transition;
 pub mod wiener;
 
@@ -69,6 +71,10 @@ pub trait Experiment: Sized {
     /// Splits `config` into at most `parts` of about equal work. Their findings, one after the
     /// other, are those of the whole.
     fn shards(config: &Self::Config, parts: usize) -> Vec<Self::Config>;
+
+    /// Floating-point operations for images of `dim` numbers, about: enough to compare
+    /// configurations.
+    fn flop(config: &Self::Config, dim: usize) -> Result<f64>;
 
     /// Prepares training on `split`.
     async fn new(engine: &Engine, split: &Split, config: Self::Config) -> Result<Self>;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ensemble::{Ensemble, Member, Networks, Point};
 use super::evaluation::{EvalConfig, Evaluation};
-use super::{Detail, Experiment, Preset, cut_evenly, largest};
+use super::{Detail, Experiment, Preset, cost, cut_evenly, largest};
 use crate::compute::Engine;
 use crate::data::{Split, mean_image};
 use crate::denoiser::DenoiserId;
@@ -78,6 +78,10 @@ impl Experiment for StrongGeneralization {
 
     fn shards(config: &Config, parts: usize) -> Vec<Config> {
         cut_evenly(&config.sizes, parts).map(|sizes| Config { sizes, ..config.clone() }).collect()
+    }
+
+    fn flop(config: &Config, dim: usize) -> Result<f64> {
+        Ok(2.0 * cost::networks(&config.sizes, &config.train, &config.evaluation, 1, dim)?)
     }
 
     async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ensemble::{Ensemble, Member, Networks, Point};
 use super::evaluation::EvalConfig;
-use super::{Detail, Experiment, Preset, cut_evenly, largest};
+use super::{Detail, Experiment, Preset, cost, cut_evenly, largest};
 use crate::compute::Engine;
 use crate::data::Split;
 use crate::error::Result;
@@ -62,7 +62,21 @@ impl Experiment for Transition {
     }
 
     fn shards(config: &Config, parts: usize) -> Vec<Config> {
-        cut_evenly(&config.sizes, parts).map(|sizes| Config { sizes, ..config.clone() }).collect()
+        // Sizes first, then the seeds of each size, so that the order of the findings stays.
+        let count = config.sizes.len().max(1);
+        let sizes = cut_evenly(&config.sizes, parts).enumerate();
+        let shards = sizes.flat_map(|(i, sizes)| {
+            let of_size =
+                if parts > count { (i + 1) * parts / count - i * parts / count } else { 1 };
+            let shard = move |seeds| Config { sizes: sizes.clone(), seeds, ..config.clone() };
+            cut_evenly(&config.seeds, of_size).map(shard)
+        });
+        shards.collect()
+    }
+
+    fn flop(config: &Config, dim: usize) -> Result<f64> {
+        let Config { sizes, seeds, train, evaluation } = config;
+        Ok(cost::networks(sizes, train, evaluation, 1, dim)? * seeds.len() as f64)
     }
 
     async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {

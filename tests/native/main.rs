@@ -21,4 +21,5 @@ mod layers;
 mod paper_claims;
 mod recording;
 mod shaders_validate;
+mod sweep;
 mod training;

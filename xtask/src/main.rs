@@ -8,6 +8,7 @@ mod process;
 mod screenshots;
 mod serve;
 mod site;
+mod slurm;
 mod test;
 mod tools;
 

@@ -15,7 +15,7 @@ use crate::{
     package,
     process::{cargo, command, npm, root, run, run_lines, www},
     serve::Server,
-    site,
+    site, slurm,
     tools::{self, Package},
 };
 
@@ -42,7 +42,7 @@ enum Lane {
     Last,
 }
 
-const PARTS: [Part; 14] = [
+const PARTS: [Part; 15] = [
     Part::native("clippy", "no warning, native and wasm32, with and without training", clippy),
     Part::native("doc", "the documentation builds without a warning", doc),
     Part::native("unit", "native unit, integration and documentation tests", unit),
@@ -63,6 +63,7 @@ const PARTS: [Part; 14] = [
         .needs_site(),
     Part::last("cancel", "cancelled work stops soon (tests/native/cancelling.rs)", cancel)
         .needs(&[Package::Vulkan]),
+    Part::last("slurm", "sweeps, interrupted, and on an emulated cluster", slurm::test),
     Part::last("times", "what readers wait for in the built site (tests/e2e/)", times)
         .needs(&[Package::Chromium, Package::Fonts])
         .needs_site(),
@@ -175,7 +176,7 @@ struct Tally {
 
 /// What is known of a part.
 #[derive(Default)]
-struct Row {
+pub(crate) struct Row {
     name: &'static str,
     tally: Tally,
     seconds: f32,
@@ -193,8 +194,20 @@ fn table(rows: &[Row], seconds: f32) -> String {
 }
 
 impl Row {
+    /// Counts something that was found to be so.
+    pub(crate) fn pass(&mut self, what: &str) {
+        println!("{:<6} | ok: {what}", self.name);
+        self.tally.passed += 1;
+    }
+
+    /// Counts something that can't be tested here.
+    pub(crate) fn skip(&mut self, what: &str) {
+        println!("{:<6} | skipped: {what}", self.name);
+        self.tally.skipped += 1;
+    }
+
     /// Counts a command that passes or fails as a whole.
-    fn check(&mut self, command: &mut Command) -> Result<()> {
+    pub(crate) fn check(&mut self, command: &mut Command) -> Result<()> {
         let passed = run_lines(command, |line| println!("{:<6} | {line}", self.name))?;
         *(if passed { &mut self.tally.passed } else { &mut self.tally.failed }) += 1;
         Ok(())
@@ -202,7 +215,7 @@ impl Row {
 
     /// Counts the tests that a command reports. One that fails without naming a test, because it
     /// did not compile or crashed, counts as one.
-    fn tests(&mut self, command: &mut Command) -> Result<()> {
+    pub(crate) fn tests(&mut self, command: &mut Command) -> Result<()> {
         let before = self.tally.failed;
         let passed = run_lines(command, |line| {
             println!("{:<6} | {line}", self.name);

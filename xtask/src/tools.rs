@@ -189,7 +189,7 @@ fn cargo_install(name: &str, version: &str, flag: &str) -> Result<PathBuf> {
     Ok(home.join("bin"))
 }
 
-fn cache_folder() -> Result<PathBuf> {
+pub(crate) fn cache_folder() -> Result<PathBuf> {
     let folder = |variable: &str| env::var_os(variable).map(PathBuf::from);
     let cache = folder("XDG_CACHE_HOME")
         .or_else(|| folder("LOCALAPPDATA"))
