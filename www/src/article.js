@@ -10,6 +10,7 @@ import { pathsFigure } from "./figures/paths.js";
 import { phaseFigure } from "./figures/phase.js";
 import { samplesFigure } from "./figures/samples.js";
 import { biasSource, scoreDifferenceFigure } from "./figures/score-difference.js";
+import { toyFigure } from "./figures/toy.js";
 import { trajectoryFigure } from "./figures/trajectory.js";
 import { transitionFigure } from "./figures/transition.js";
 import { wienerFigure } from "./figures/wiener.js";
@@ -46,6 +47,7 @@ export function mountArticle(page) {
   mountControls(document, page.store);
   mountTerms(document);
   heroFigure(byId("hero"), page);
+  toyFigure(byId("toy"), page);
   denoiseFigure(byId("denoise"), page);
   errorsFigure(byId("errors"), page);
   const lab = labFigure(byId("lab"), page, {

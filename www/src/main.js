@@ -2,6 +2,7 @@ import "../styles/page.css";
 import "../styles/denoisers.css";
 import "../styles/figures.css";
 import "../styles/hero.css";
+import "../styles/toy.css";
 import "../styles/linearity.css";
 import "../styles/terms.css";
 import "../styles/run-panel.css";

@@ -99,6 +99,12 @@ export const parameters = {
   "samples.pick": range("Sample", "The sample that is shown large.", 1, 1, 64),
 
   "hero.n": stops("Training images N", "How many images the network was trained on.", 32, SIZES),
+  "toy.sigma": logRange("Noise level σ", "Standard deviation of the noise on both coordinates.", 0.35, 0.02, 2.5),
+  "toy.seed": seed("Noise", "Seed of the noise that the paths start from."),
+  "toy.points": field("Training points", "Coordinates of the training points.", {
+    pattern: /^-?\d(\.\d{1,2})?\/-?\d(\.\d{1,2})?( -?\d(\.\d{1,2})?\/-?\d(\.\d{1,2})?){0,59}$/,
+    form: "As a link of this page has it.",
+  }),
   "transition.run": choice("Run", "Which run the figure shows, and which one is trained here.", [
     ["quick-faces", "Faces, quick"],
     ["main-faces", "Faces, MLP"],
