@@ -30,7 +30,7 @@ pub enum ErrorKind {
     Cancelled,
     /// A download failed; trying again may help.
     Network,
-    /// A bug in this crate.
+    /// A bug in this crate, or in code that records programs of its own.
     Internal,
 }
 

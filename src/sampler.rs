@@ -27,7 +27,7 @@ impl NoiseSchedule {
         }
         if !(low < high && rho > 0.0 && rho.is_finite()) {
             return Err(Error::bad_input(
-                "These noise levels make no schedule",
+                "The noise levels are not valid",
                 "Choose 0 < σ_min < σ_max and ρ > 0",
             ));
         }

@@ -112,7 +112,7 @@ struct Data {
 
 #[derive(Debug, Args)]
 struct Reproduce {
-    /// Also run the main and the faithful presets: a quarter of an hour on two cores
+    /// Run the main and the faithful presets, too: a quarter of an hour on two cores
     #[arg(long)]
     all: bool,
     #[command(flatten)]

@@ -59,7 +59,7 @@ impl SavedNetworks {
         if sets.fingerprint() != checkpoint.data {
             return Err(Error::bad_input(
                 format!("{} was trained on other images", path.display()),
-                "Say with --data where its images are",
+                "Pass the images of the run with --data",
             ));
         }
         Ok(Self { checkpoint, split, sets })

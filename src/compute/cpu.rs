@@ -59,7 +59,7 @@ impl CpuProgram {
             Scope::Member => self.members.get_mut(member).and_then(|m| m.get_mut(buffer.id)),
         };
         let target = copy.and_then(|copy| copy.get_mut(offset..offset + words.len()));
-        let target = target.ok_or_else(|| Error::bad_input("Upload outside the buffer", ""))?;
+        let target = target.ok_or_else(|| Error::internal("Upload outside the buffer"))?;
         bytemuck::cast_slice_mut(target).copy_from_slice(words);
         Ok(())
     }
@@ -67,7 +67,7 @@ impl CpuProgram {
     pub(crate) fn read(&self, buffer: Buffer) -> Result<Vec<u32>> {
         let copies: Vec<&[f32]> = self.copies(buffer).map(|copy| &**copy).collect();
         if copies.iter().all(|copy| copy.is_empty()) {
-            return Err(Error::bad_input("No such buffer in this program", ""));
+            return Err(Error::internal("No such buffer in this program"));
         }
         Ok(bytemuck::allocation::cast_vec(copies.concat()))
     }

@@ -98,7 +98,7 @@ impl Gpu {
             lost.report(Error::new(
                 ErrorKind::DeviceLost,
                 format!("The GPU device was lost: {message}"),
-                "Go on from the last checkpoint on a new device or on the CPU engine",
+                "Resume from the last checkpoint on a new device or on the CPU engine",
             ));
         });
         let info = adapter.get_info();
@@ -363,9 +363,7 @@ impl GpuProgram {
 
     fn handle(&self, buffer: Buffer) -> Result<&wgpu::Buffer> {
         let found = self.buffers.get(buffer.id);
-        found
-            .map(Deref::deref)
-            .ok_or_else(|| Error::bad_input("No such buffer in this program", ""))
+        found.map(Deref::deref).ok_or_else(|| Error::internal("No such buffer in this program"))
     }
 
     pub(super) fn run(&self, routine: Routine, times: u32) -> Result<()> {
@@ -409,7 +407,7 @@ impl GpuProgram {
         self.gpu.faults.check()?;
         let routine = self.routines.get(routine.0);
         let stages = routine.map(|routine| routine.stages.as_slice());
-        stages.ok_or_else(|| Error::bad_input("No such routine in this program", ""))
+        stages.ok_or_else(|| Error::internal("No such routine in this program"))
     }
 
     fn submit(&self, stages: &[Dispatch], times: u32) {

@@ -182,14 +182,11 @@ impl Loaded {
                 .enumerate()
                 .try_for_each(|(member, chunk)| self.write(buffer, member, 0, chunk))
         } else {
-            Err(Error::bad_input(
-                format!(
-                    "Upload of {} elements to a buffer of {} × {copies}",
-                    words.len(),
-                    buffer.len()
-                ),
-                "",
-            ))
+            Err(Error::internal(format!(
+                "Upload of {} elements to a buffer of {} × {copies}",
+                words.len(),
+                buffer.len()
+            )))
         }
     }
 
@@ -205,7 +202,7 @@ impl Loaded {
         let copies = if buffer.scope() == Scope::Member { self.program().members() } else { 1 };
         if member >= copies || offset.checked_add(words.len()).is_none_or(|end| end > buffer.len())
         {
-            return Err(Error::bad_input("Upload outside the buffer", ""));
+            return Err(Error::internal("Upload outside the buffer"));
         }
         self.write(buffer, member, offset, words)
     }
@@ -272,7 +269,7 @@ impl Loaded {
         deadline: Duration,
     ) -> Result<Vec<T>> {
         if size_of::<T>() != 4 {
-            return Err(Error::bad_input("Buffers hold 32-bit elements", ""));
+            return Err(Error::internal("Buffers hold 32-bit elements"));
         }
         let words = match self {
             Self::Cpu(cpu) => cpu.read(buffer)?,
@@ -285,9 +282,9 @@ impl Loaded {
 
 fn words<T: bytemuck::Pod>(buffer: Buffer, data: &[T]) -> Result<&[u32]> {
     bytemuck::try_cast_slice(data).map_err(|error| {
-        Error::bad_input(
-            format!("Upload to buffer {} is not of 32-bit elements: {error}", buffer.id),
-            "",
-        )
+        Error::internal(format!(
+            "Upload to buffer {} is not of 32-bit elements: {error}",
+            buffer.id
+        ))
     })
 }

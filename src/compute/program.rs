@@ -228,7 +228,7 @@ impl Program {
     /// An empty program for `members` independent members, within what `profile` allows.
     pub fn new(members: usize, profile: Profile) -> Result<Self> {
         if members == 0 {
-            return Err(Error::bad_input("A program needs at least one member", ""));
+            return Err(Error::internal("A program needs at least one member"));
         }
         check_limit("Members of one program", members, profile.max_workgroups as usize)?;
         let (buffers, routines) = (Vec::new(), Vec::new());
@@ -276,7 +276,7 @@ impl Program {
 
     fn add(&mut self, name: String, len: usize, scope: Scope) -> Result<Buffer> {
         if len == 0 {
-            return Err(Error::bad_input(format!("Buffer “{name}” has no elements"), ""));
+            return Err(Error::internal(format!("Buffer “{name}” has no elements")));
         }
         let copies = if scope == Scope::Member { self.members } else { 1 };
         let bytes = (len as u64).saturating_mul(4).saturating_mul(copies as u64);
@@ -311,7 +311,7 @@ impl Program {
         let fits = |info: &&mut BufferInfo| data.len() == info.buffer.len() * members;
         let Some(info) = known.filter(fits) else {
             let message = format!("{} values for {} × {members}", data.len(), buffer.len());
-            return Err(Error::bad_input(message, ""));
+            return Err(Error::internal(message));
         };
         info.initial = Some(data);
         Ok(())
@@ -345,7 +345,7 @@ impl Program {
         record: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<Routine> {
         if self.recording {
-            return Err(Error::bad_input("Routines do not nest", ""));
+            return Err(Error::internal("Routines do not nest"));
         }
         self.routines.push((name.into(), Vec::new()));
         self.recording = true;
@@ -388,18 +388,18 @@ impl Program {
     ) -> Result<()> {
         let name = kernel.name;
         if !self.recording {
-            return Err(Error::bad_input(format!("Stage “{name}” stands outside a routine"), ""));
+            return Err(Error::internal(format!("Stage “{name}” stands outside a routine")));
         }
         let words: &[u32] = bytemuck::try_cast_slice(params)
-            .map_err(|_| Error::bad_input(format!("Parameters of “{name}” are not words"), ""))?;
+            .map_err(|_| Error::internal(format!("Parameters of “{name}” are not words")))?;
         if words.len() != kernel.params.len() || words.len() > MAX_PARAMS {
-            return Err(Error::bad_input(format!("Stage “{name}” has wrong parameters"), ""));
+            return Err(Error::internal(format!("Stage “{name}” has wrong parameters")));
         }
         if bindings.len() != kernel.bindings.len() || bindings.len() > MAX_BINDINGS {
-            return Err(Error::bad_input(
-                format!("Stage “{name}” takes {} bindings", kernel.bindings.len()),
-                "",
-            ));
+            return Err(Error::internal(format!(
+                "Stage “{name}” takes {} bindings",
+                kernel.bindings.len()
+            )));
         }
         for (i, ((view, extent), (slot, access))) in
             bindings.iter().zip(kernel.bindings).enumerate()
@@ -413,10 +413,9 @@ impl Program {
                         && (*access == Access::Write || *a == Access::Write)
                 });
             if aliased {
-                return Err(Error::bad_input(
-                    format!("Stage “{name}” binds the buffer of “{slot}” twice and writes it"),
-                    "",
-                ));
+                return Err(Error::internal(format!(
+                    "Stage “{name}” binds the buffer of “{slot}” twice and writes it"
+                )));
             }
         }
         for count in workgroups {
@@ -450,25 +449,22 @@ impl Program {
     ) -> Result<()> {
         let known = self.buffers.get(view.buffer.id).filter(|info| info.buffer == view.buffer);
         let Some(info) = known else {
-            return Err(Error::bad_input(
-                format!("Stage “{}” binds “{slot}” to another program's buffer", kernel.name),
-                "",
-            ));
+            return Err(Error::internal(format!(
+                "Stage “{}” binds “{slot}” to another program's buffer",
+                kernel.name
+            )));
         };
         if access == Access::Write && info.buffer.scope == Scope::Shared {
-            return Err(Error::bad_input(
-                format!("Stage “{}” writes the shared buffer “{}”", kernel.name, info.name),
-                "",
-            ));
+            return Err(Error::internal(format!(
+                "Stage “{}” writes the shared buffer “{}”",
+                kernel.name, info.name
+            )));
         }
         if extent == 0 || view.offset.checked_add(extent).is_none_or(|end| end > info.buffer.len) {
-            return Err(Error::bad_input(
-                format!(
-                    "Stage “{}” needs {extent} elements at {} of “{}”, which holds {}",
-                    kernel.name, view.offset, info.name, info.buffer.len
-                ),
-                "",
-            ));
+            return Err(Error::internal(format!(
+                "Stage “{}” needs {extent} elements at {} of “{}”, which holds {}",
+                kernel.name, view.offset, info.name, info.buffer.len
+            )));
         }
         Ok(())
     }

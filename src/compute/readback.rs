@@ -41,7 +41,7 @@ pub(super) async fn read(
 fn timeout() -> Error {
     Error::new(
         ErrorKind::Timeout,
-        "The GPU did not answer in time",
+        "The GPU did not finish in time",
         "Its driver may be busy or reset; try again or use the CPU engine",
     )
 }

@@ -64,7 +64,7 @@ impl Entry<'_> {
             8 => inflate(self.packed)?,
             method => {
                 return Err(Error::bad_input(
-                    format!("The archive uses compression method {method}, which is rare"),
+                    format!("The archive uses compression method {method}, which is not supported"),
                     "Pack it again with plain zip compression",
                 ));
             }

@@ -21,7 +21,7 @@ impl Builder {
         if width.checked_mul(height).and_then(|n| n.checked_mul(4)) != Some(rgba.len()) {
             return Err(Error::bad_input(
                 format!("{width}×{height} pixels don't have {} bytes", rgba.len()),
-                "Hand over four bytes to a pixel",
+                "Pass four bytes per pixel",
             ));
         }
         self.push(Shape { height, width, channels: 3 }, &mut |y, row| {

@@ -85,11 +85,11 @@ impl Dataset {
     pub fn new(about: About, shape: Shape, images: Vec<f32>) -> Result<Self> {
         let dim = shape.dim();
         if dim == 0 || images.is_empty() {
-            return Err(Error::bad_input("There are no images", "Choose a set with some"));
+            return Err(Error::bad_input("There are no images", "Choose a set that has images"));
         }
         if !images.len().is_multiple_of(dim) {
             return Err(Error::bad_input(
-                format!("{} values are no whole number of images of {dim}", images.len()),
+                format!("{} values are not a whole number of images of {dim} values", images.len()),
                 "",
             ));
         }
@@ -178,7 +178,7 @@ impl Dataset {
     pub fn class(&self, name: &str) -> Result<Self> {
         let Some(labels) = &self.labels else {
             return Err(Error::bad_input(
-                format!("“{}” does not say which class its images are of", self.about.name),
+                format!("“{}” has no labels", self.about.name),
                 "Choose a set with labels, such as cifar10, or a folder with a folder for each class",
             ));
         };
@@ -479,7 +479,7 @@ mod tests {
         assert_eq!(high.images(), &set.images()[50..]);
         assert_eq!(high.split(3, 5).unwrap().recipe().class.as_deref(), Some("high"));
         assert!(set.class("medium").unwrap_err().hint.contains("low, high"));
-        assert!(ramp(50).class("low").unwrap_err().message.contains("does not say"));
+        assert!(ramp(50).class("low").unwrap_err().message.contains("has no labels"));
         assert!(Labels::new(names, vec![2]).is_err());
     }
 

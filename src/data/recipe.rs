@@ -46,10 +46,10 @@ impl Recipe {
         }
         Err(Error::bad_input(
             format!(
-                "“{}” holds other images than those of the run (hash {}, not {})",
+                "“{}” does not contain the images of the run (hash {}, expected {})",
                 made.set, made.hash, self.hash
             ),
-            "Say with --data where the images of the run are",
+            "Pass the images of the run with --data",
         ))
     }
 }
@@ -84,6 +84,6 @@ mod tests {
         assert!(parse::<Recipe>(&text.replace("crop", "crops")).is_err());
         recipe.check(&new).unwrap();
         let error = new.check(&recipe).unwrap_err();
-        assert!(error.message.contains("other images"), "{error}");
+        assert!(error.message.contains("images of the run"), "{error}");
     }
 }

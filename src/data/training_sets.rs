@@ -26,25 +26,25 @@ impl TrainingSets {
     ) -> Result<Self> {
         let images = images.into();
         if dim == 0 || images.is_empty() || !images.len().is_multiple_of(dim) {
-            return Err(Error::bad_input(
-                format!("{} numbers are not whole images of {dim} numbers each", images.len()),
-                "",
-            ));
+            return Err(Error::internal(format!(
+                "{} numbers are not whole images of {dim} numbers each",
+                images.len()
+            )));
         }
         if images.iter().any(|v| !v.is_finite()) {
-            return Err(Error::bad_input("The images hold a number that is not finite", ""));
+            return Err(Error::internal("The images hold a number that is not finite"));
         }
         let pool = images.len() / dim;
         for range in &ranges {
             if range.is_empty() || range.end > pool {
                 return Err(Error::bad_input(
                     format!("Training set {range:?} does not lie in a pool of {pool} images"),
-                    "Ask for at least one image, and for no more than there are",
+                    "Choose at least one image, and no more than there are",
                 ));
             }
         }
         if ranges.is_empty() {
-            return Err(Error::bad_input("There is no training set", ""));
+            return Err(Error::internal("There is no training set"));
         }
         Ok(Self { images, dim, ranges })
     }
@@ -116,10 +116,11 @@ impl TrainingSets {
     /// Refuses a program whose members are not these.
     pub(crate) fn check_members(&self, program: &Program) -> Result<()> {
         if program.members() != self.ranges.len() {
-            return Err(Error::bad_input(
-                format!("{} training sets for {} members", self.ranges.len(), program.members()),
-                "",
-            ));
+            return Err(Error::internal(format!(
+                "{} training sets for {} members",
+                self.ranges.len(),
+                program.members()
+            )));
         }
         Ok(())
     }

@@ -397,10 +397,11 @@ impl Denoiser for Gaussian {
 
     fn place(&self, program: &mut Program, rows: usize) -> Result<Box<dyn Placed>> {
         if program.members() != self.fits.len() {
-            return Err(Error::bad_input(
-                format!("{} Gaussians for {} members", self.fits.len(), program.members()),
-                "",
-            ));
+            return Err(Error::internal(format!(
+                "{} Gaussians for {} members",
+                self.fits.len(),
+                program.members()
+            )));
         }
         // Members of lower rank get axes of zeros with no variance: they add nothing.
         let rank = self.fits.iter().map(|fit| fit.eigenvalues.len()).max().unwrap_or(0).max(1);

@@ -166,7 +166,7 @@ impl Linear {
                 && fit.weights.iter().all(|w| w.shape() == (dim, dim))
         };
         if dim == 0 || !fits.iter().all(alike) {
-            return Err(Error::bad_input("Linear denoisers of one ensemble must be alike", ""));
+            return Err(Error::internal("Linear denoisers of one ensemble must be alike"));
         }
         Ok(Self { fits, dim })
     }
@@ -189,10 +189,11 @@ impl Denoiser for Linear {
 
     fn place(&self, program: &mut Program, rows: usize) -> Result<Box<dyn Placed>> {
         if program.members() != self.fits.len() {
-            return Err(Error::bad_input(
-                format!("{} linear denoisers for {} members", self.fits.len(), program.members()),
-                "",
-            ));
+            return Err(Error::internal(format!(
+                "{} linear denoisers for {} members",
+                self.fits.len(),
+                program.members()
+            )));
         }
         // Row-major `Wᵀ` is column-major `W`: nalgebra's own order.
         let flat = |m: &DMatrix<f64>| m.iter().map(|&v| v as f32).collect::<Vec<_>>();

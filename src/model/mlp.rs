@@ -41,8 +41,10 @@ impl Mlp {
     pub fn new(dim: usize, width: usize, depth: usize) -> Result<Self> {
         if dim == 0 || width == 0 || depth == 0 {
             return Err(Error::bad_input(
-                format!("No network has {width} units in {depth} blocks for {dim} numbers"),
-                "Ask for at least one of each",
+                format!(
+                    "An MLP can't have {width} units in {depth} blocks for images of {dim} values"
+                ),
+                "Choose at least one of each",
             ));
         }
         check_dim(dim)?;

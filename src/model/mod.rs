@@ -78,8 +78,11 @@ impl Architecture {
         match *self {
             Self::Mlp { width, depth } => Ok(Arc::new(mlp::Mlp::new(dim, width, depth)?)),
             Self::UNet { shape, .. } if shape.dim() != dim => Err(Error::bad_input(
-                format!("A U-Net for images of {} numbers, and images of {dim}", shape.dim()),
-                "Give it the shape of the images",
+                format!(
+                    "The U-Net takes images of {} values, but the images have {dim}",
+                    shape.dim()
+                ),
+                "Set the network's shape to that of the images",
             )),
             Self::UNet { shape, width, levels, norm, head } => {
                 Ok(Arc::new(unet::UNet::new(shape, width, levels, norm, head)?))

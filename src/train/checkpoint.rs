@@ -78,7 +78,7 @@ impl Checkpoint {
             }
         }
         let text = |value: Result<String, serde_json::Error>| {
-            value.map_err(|error| Error::bad_input(format!("The run has no JSON: {error}"), ""))
+            value.map_err(|error| Error::internal(format!("The run could not be written: {error}")))
         };
         let mut metadata = json!({
             "format": FORMAT,

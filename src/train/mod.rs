@@ -170,8 +170,8 @@ impl Config {
         }
         if self.batch == 0 || self.steps == 0 {
             return Err(Error::bad_input(
-                format!("{} steps with {} images each train nothing", self.steps, self.batch),
-                "Ask for at least one of each",
+                format!("{} steps of {} images cannot train a network", self.steps, self.batch),
+                "Choose at least one step and one image",
             ));
         }
         Ok(())

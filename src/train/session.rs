@@ -446,7 +446,7 @@ impl Session {
             && checkpoint.ranges == sets.ranges()
             && checkpoint.data == sets.fingerprint();
         if !same {
-            return Err(Error::bad_input("The checkpoint learnt other images", hint));
+            return Err(Error::bad_input("The checkpoint was trained on other images", hint));
         }
         Ok(())
     }

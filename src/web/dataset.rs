@@ -108,7 +108,7 @@ impl Dataset {
 
     fn row<'a>(&self, rows: &'a [f32], index: usize) -> Result<&'a [f32]> {
         rows.chunks_exact(self.split.dim()).nth(index).ok_or_else(|| {
-            Error::bad_input(format!("There is no image {index}"), "Choose one of those shown")
+            Error::bad_input(format!("There is no image {index}"), "Choose one of the images shown")
         })
     }
 

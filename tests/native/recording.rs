@@ -17,7 +17,7 @@ fn program() -> Program {
 fn refusal(record: impl FnOnce(&mut Program) -> hidden_gaussian::Result<()>) -> String {
     let mut p = program();
     let error = p.routine("test", record).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::BadInput, "{error}");
+    assert_eq!(error.kind, ErrorKind::Internal, "{error}");
     error.message.clone()
 }
 

@@ -171,8 +171,8 @@ impl UNet {
         let Shape { height, width: image_width, channels } = shape;
         if width == 0 || !(2..=8).contains(&levels) {
             return Err(Error::bad_input(
-                format!("No U-Net has {width} channels at {levels} resolutions"),
-                "Ask for at least one channel and for two to eight resolutions",
+                format!("A U-Net can't have {width} channels at {levels} resolutions"),
+                "Choose at least one channel and two to eight resolutions",
             ));
         }
         if width > MAX_WIDTH {
