@@ -4,7 +4,7 @@ use std::{
     env,
     ffi::OsString,
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Mutex,
     thread,
 };
@@ -166,8 +166,9 @@ fn cargo_install(name: &str, version: &str, flag: &str) -> Result<PathBuf> {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock();
     let home = cache_folder()?.join(format!("{name}-{version}"));
-    // Cargo writes this file last.
-    if !Path::exists(&home.join(".crates.toml")) {
+    // Cargo makes this file first, and fills it last.
+    let is_installed = fs::metadata(home.join(".crates.toml")).is_ok_and(|file| file.len() > 0);
+    if !is_installed {
         println!("Compiling {name} {version} into {} (a minute, once)", home.display());
         run(cargo(["install", name, "--version", version, flag, "--quiet", "--root"])
             .arg(&home)
