@@ -1,13 +1,6 @@
 //! What the tests need besides Rust and Node: packages of the system, and tools in the user's cache.
 
-use std::{
-    env,
-    ffi::OsString,
-    fs,
-    path::PathBuf,
-    sync::Mutex,
-    thread,
-};
+use std::{env, ffi::OsString, fs, path::PathBuf, sync::Mutex, thread};
 
 use anyhow::{Context, Result, bail, ensure};
 
