@@ -6,11 +6,12 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 
-/// Reads JSON text. By way of a JSON value: each type is compiled for one source only, and a page
-/// downloads less.
+/// Reads JSON text.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
-    let value = serde_json::from_str(text);
-    read(value.map_err(|error| Error::bad_input(error.to_string(), ""))?)
+    let mut json = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut json).map_err(located)?;
+    json.end().map_err(|error| Error::bad_input(error.to_string(), ""))?;
+    Ok(value)
 }
 
 /// Reads a JSON value.

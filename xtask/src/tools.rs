@@ -1,13 +1,6 @@
 //! What the tests need besides Rust and Node: packages of the system, and tools in the user's cache.
 
-use std::{
-    env,
-    ffi::OsString,
-    fs,
-    path::{Path, PathBuf},
-    sync::Mutex,
-    thread,
-};
+use std::{env, ffi::OsString, fs, path::PathBuf, sync::Mutex, thread};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -175,8 +168,9 @@ fn cargo_install(name: &str, version: &str, flag: &str) -> Result<PathBuf> {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock();
     let home = cache_folder()?.join(format!("{name}-{version}"));
-    // Cargo writes this file last.
-    if !Path::exists(&home.join(".crates.toml")) {
+    // Cargo makes this file first, and fills it last.
+    let is_installed = fs::metadata(home.join(".crates.toml")).is_ok_and(|file| file.len() > 0);
+    if !is_installed {
         println!("Compiling {name} {version} into {} (a minute, once)", home.display());
         run(cargo(["install", name, "--version", version, flag, "--quiet", "--root"])
             .arg(&home)
