@@ -58,7 +58,7 @@ fn print_kernels(targets: &mut [Target], shaders: &mut Shaders) -> Result<()> {
             "SIMD, instructions, multiply-adds per instruction of the inner loop, inverse throughput"
         );
         let head =
-            ["VGPRs", "SGPRs", "spilled", "LDS", "waves", "instr.", "inner loop", "inv. thr."];
+            ["VGPRs", "SGPRs", "spilled", "LDS", "waves", "instr.", "inner loop", "inv. tput."];
         let [vgprs, sgprs, spilled, lds, waves, instructions, inner, inverse] = head;
         println!(
             "{:<64}{vgprs:>6}{sgprs:>6}{spilled:>8}{lds:>6}{waves:>6}{instructions:>7}{inner:>16}{inverse:>10}",

@@ -43,9 +43,7 @@ const write = (buffer, offset, bytes) => {
 
 const bytesOf = (data, from = 0, size) => {
   const unit = data.BYTES_PER_ELEMENT ?? 1;
-  const whole = data.buffer
-    ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
-    : new Uint8Array(data);
+  const whole = data.buffer ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data);
   return whole.subarray(from * unit, size === undefined ? undefined : (from + size) * unit);
 };
 

@@ -3,7 +3,16 @@
 // Arrays are counted by their owners: a function takes what it is given, `.ref` keeps it.
 
 import {
-  blockUntilReady, defaultDevice, init, jit, lax, nn, numpy as np, random, tree, valueAndGrad,
+  blockUntilReady,
+  defaultDevice,
+  init,
+  jit,
+  lax,
+  nn,
+  numpy as np,
+  random,
+  tree,
+  valueAndGrad,
 } from "@jax-js/jax";
 import { ADAM, EDM, FREQUENCIES, IMAGES, NETWORKS, initialWeights, layers, parameterCount, pixels } from "./presets.js";
 
@@ -48,8 +57,7 @@ function trainingStep(preset) {
   const { batch, rate } = preset;
   const dim = pixels(preset);
   const network = preset.kind === "mlp" ? mlp(preset) : unet(preset);
-  const loss = (params, x, features, target) =>
-    np.mean(np.square(network(params, x, features).sub(target)));
+  const loss = (params, x, features, target) => np.mean(np.square(network(params, x, features).sub(target)));
   return ({ params, momentum, variance, average, key, count }, pool) => {
     const keys = random.split(key, 4);
     const [ofIndex, ofSigma, ofNoise] = [0, 1, 2].map((i) => keys.ref.slice(i));
@@ -60,7 +68,12 @@ function trainingStep(preset) {
     const noise = random.normal(ofNoise, [batch, dim]);
     const cIn = np.reciprocal(np.sqrt(np.square(sigma.ref).add(EDM.sigmaData ** 2)));
     const x = cIn.ref.mul(y.ref.add(sigma.ref.mul(noise.ref)));
-    const target = cIn.mul(sigma.mul(1 / EDM.sigmaData).mul(y).sub(noise.mul(EDM.sigmaData)));
+    const target = cIn.mul(
+      sigma
+        .mul(1 / EDM.sigmaData)
+        .mul(y)
+        .sub(noise.mul(EDM.sigmaData)),
+    );
     const angle = logSigma.mul(np.array(FREQUENCIES));
     const features = np.concatenate([np.cos(angle.ref), np.sin(angle)], 1);
     const [value, gradients] = valueAndGrad(loss)(tree.ref(params), x, features, target);
@@ -68,10 +81,21 @@ function trainingStep(preset) {
     const { beta1, beta2, epsilon, warmUp, emaLimit } = ADAM;
     const next = count.ref.add(1);
     const correction = (beta) =>
-      np.reciprocal(np.exp(next.ref.mul(Math.log(beta))).mul(-1).add(1));
-    const pace = np.minimum(next.ref.mul(1 / warmUp), 1).mul(rate).mul(correction(beta1));
+      np.reciprocal(
+        np
+          .exp(next.ref.mul(Math.log(beta)))
+          .mul(-1)
+          .add(1),
+      );
+    const pace = np
+      .minimum(next.ref.mul(1 / warmUp), 1)
+      .mul(rate)
+      .mul(correction(beta1));
     const spread = correction(beta2);
-    const share = np.minimum(next.ref.div(count.add(10)), emaLimit).mul(-1).add(1);
+    const share = np
+      .minimum(next.ref.div(count.add(10)), emaLimit)
+      .mul(-1)
+      .add(1);
     const updated = { params: {}, momentum: {}, variance: {}, average: {} };
     for (const name of Object.keys(params)) {
       for (const list of Object.values(updated)) list[name] = [];
@@ -96,8 +120,7 @@ function trainingStep(preset) {
 const linear = (x, [w, b]) => np.matmul(x, w).add(b);
 
 /** Scales and shifts of all blocks. */
-const modulation = (params, features) =>
-  linear(nn.silu(linear(features, params.embed)), params.film);
+const modulation = (params, features) => linear(nn.silu(linear(features, params.embed)), params.film);
 
 /** Those of one block: `width` columns each, from column `first` on. */
 function film(all, first, width) {
@@ -138,8 +161,7 @@ function unet({ size, channels = 1, width, levels = 2, batch }) {
     const modulated = modulation(params, features);
     let column = 0;
     const block = (name, x, outputs) => {
-      const [scale, shift] = film(modulated, column, outputs)
-        .map((part) => part.reshape([batch, outputs, 1, 1]));
+      const [scale, shift] = film(modulated, column, outputs).map((part) => part.reshape([batch, outputs, 1, 1]));
       column += 2 * outputs;
       const between = conv(nn.silu(x.ref), params[`${name}.first`]);
       const active = nn.silu(between.mul(scale.add(1)).add(shift));

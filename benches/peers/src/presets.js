@@ -66,10 +66,12 @@ export function layers({ kind, size, channels = 1, width, levels = 2, depth }) {
     ]),
     ...block("bottom0", bottom, bottom),
     ...block("bottom1", bottom, bottom),
-    ...finer.toReversed().flatMap((level) => [
-      conv(`double${level}`, at(level + 1), at(level)),
-      ...block(`up${level}`, 2 * at(level), at(level)),
-    ]),
+    ...finer
+      .toReversed()
+      .flatMap((level) => [
+        conv(`double${level}`, at(level + 1), at(level)),
+        ...block(`up${level}`, 2 * at(level), at(level)),
+      ]),
     conv("output", width, 4 * channels, 0.01),
   ];
 }

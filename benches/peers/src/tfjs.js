@@ -66,9 +66,17 @@ function trainingLoss(preset, params, pool) {
     const logSigma = tf.randomNormal([batch, 1], EDM.logMean, EDM.logDeviation);
     const sigma = logSigma.exp();
     const noise = tf.randomNormal([batch, pixels(preset)]);
-    const cIn = sigma.square().add(EDM.sigmaData ** 2).rsqrt();
+    const cIn = sigma
+      .square()
+      .add(EDM.sigmaData ** 2)
+      .rsqrt();
     const x = cIn.mul(y.add(sigma.mul(noise)));
-    const target = cIn.mul(sigma.mul(1 / EDM.sigmaData).mul(y).sub(noise.mul(EDM.sigmaData)));
+    const target = cIn.mul(
+      sigma
+        .mul(1 / EDM.sigmaData)
+        .mul(y)
+        .sub(noise.mul(EDM.sigmaData)),
+    );
     const angle = logSigma.mul(frequencies);
     const features = tf.concat([angle.cos(), angle.sin()], 1);
     return network(params, x, features).sub(target).square().mean();
@@ -80,12 +88,10 @@ const silu = (x) => x.mul(x.sigmoid());
 const linear = (x, [w, b]) => x.matMul(w).add(b);
 
 /** Scales and shifts of all blocks. */
-const modulation = (params, features) =>
-  linear(silu(linear(features, params.embed)), params.film);
+const modulation = (params, features) => linear(silu(linear(features, params.embed)), params.film);
 
 /** Those of one block: `width` columns each, from column `first` on. */
-const film = (all, first, width) =>
-  [first, first + width].map((from) => all.slice([0, from], [-1, width]));
+const film = (all, first, width) => [first, first + width].map((from) => all.slice([0, from], [-1, width]));
 
 function mlp({ width, depth }) {
   return (params, x, features) => {
@@ -128,8 +134,7 @@ function unet({ size, channels = 1, width, levels = 2, batch }) {
     const modulated = modulation(params, features);
     let column = 0;
     const block = (name, x, outputs) => {
-      const [scale, shift] = film(modulated, column, outputs)
-        .map((part) => part.reshape([batch, 1, 1, outputs]));
+      const [scale, shift] = film(modulated, column, outputs).map((part) => part.reshape([batch, 1, 1, outputs]));
       column += 2 * outputs;
       const between = conv(silu(x), params[`${name}.first`]);
       const active = silu(between.mul(scale.add(1)).add(shift));

@@ -134,10 +134,12 @@ export const spikes = (points, sigma) => {
  * @param {number} sigma
  * @returns {(x: Point) => number}
  */
-export const ellipse = ({ mean, variances, axes }, sigma) => ([x, y]) => {
-  const exponent = axes.reduce(
-    (sum, [ux, uy], k) => sum + (ux * (x - mean[0]) + uy * (y - mean[1])) ** 2 / (variances[k] + sigma ** 2),
-    0,
-  );
-  return Math.exp(-exponent / 2);
-};
+export const ellipse =
+  ({ mean, variances, axes }, sigma) =>
+  ([x, y]) => {
+    const exponent = axes.reduce(
+      (sum, [ux, uy], k) => sum + (ux * (x - mean[0]) + uy * (y - mean[1])) ** 2 / (variances[k] + sigma ** 2),
+      0,
+    );
+    return Math.exp(-exponent / 2);
+  };

@@ -131,7 +131,10 @@ export function toyFigure(root, page) {
       if (!down) return;
       const at = place(svg, event);
       if (held !== undefined) points = points.with(held, at);
-      else if (points.length < MOST_POINTS && points.every((point) => Math.hypot(point[0] - at[0], point[1] - at[1]) > SPACING)) {
+      else if (
+        points.length < MOST_POINTS &&
+        points.every((point) => Math.hypot(point[0] - at[0], point[1] - at[1]) > SPACING)
+      ) {
         points = [...points, at];
       } else return;
       change();
@@ -199,9 +202,15 @@ const denoisers = (points) => [
  */
 function panel(root, id) {
   const canvas = make("canvas", { width: SHADES, height: SHADES, ariaHidden: "true" });
-  const svg = node("svg", { viewBox: `${-REACH} ${-REACH} ${2 * REACH} ${2 * REACH}`, class: "toy-svg", role: "group" });
+  const svg = node("svg", {
+    viewBox: `${-REACH} ${-REACH} ${2 * REACH} ${2 * REACH}`,
+    class: "toy-svg",
+    role: "group",
+  });
   svg.setAttribute("aria-label", `The plane with ${id === "empirical" ? "D_M" : "D_G"}`);
-  const [arrows, paths, dots, points] = ["toy-arrows", "toy-paths", "toy-dots", "toy-points"].map((name) => node("g", { class: name }));
+  const [arrows, paths, dots, points] = ["toy-arrows", "toy-paths", "toy-dots", "toy-points"].map((name) =>
+    node("g", { class: name }),
+  );
   svg.append(arrows, paths, dots, points);
   element(root, id).append(canvas, svg);
   return { id, canvas, arrows, paths, dots, points, svg: /** @type {SVGSVGElement} */ (svg) };
@@ -353,7 +362,9 @@ const write = (points) => points.map(([x, y]) => `${x}/${y}`).join(" ");
 
 /** @param {string} text @returns {Point[]} */
 const read = (text) =>
-  text === "" ? [...FIRST] : text.split(" ").map((pair) => inside(/** @type {[number, number]} */ (pair.split("/").map(Number))));
+  text === ""
+    ? [...FIRST]
+    : text.split(" ").map((pair) => inside(/** @type {[number, number]} */ (pair.split("/").map(Number))));
 
 /**
  * Points of strong noise, the same for both denoisers.
@@ -393,7 +404,11 @@ function tables(points, walked) {
   const coordinates = ([x, y]) => [significant(x, 4), significant(y, 4)];
   const [empirical = [], gaussian = []] = [walked.get("empirical"), walked.get("gaussian")];
   return [
-    { title: "Training points", columns: ["Point", "x", "y"], rows: points.map((point, i) => [i + 1, ...coordinates(point)]) },
+    {
+      title: "Training points",
+      columns: ["Point", "x", "y"],
+      rows: points.map((point, i) => [i + 1, ...coordinates(point)]),
+    },
     {
       title: `Paths from σ = ${SIGMA_MAX} to ${SIGMA_MIN}, and on to 0`,
       columns: ["Path", "Start x", "Start y", "End with D_M x", "End with D_M y", "End with D_G x", "End with D_G y"],
