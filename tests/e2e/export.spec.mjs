@@ -12,6 +12,8 @@ import { choose, open, ready } from "./page.mjs";
  * @param {string} tool
  */
 async function saved(page, figure, tool) {
+  // Chromium drops what a page downloads beyond ten files in a second, without a word.
+  await page.waitForTimeout(110);
   const download = page.waitForEvent("download");
   await press(page, figure, tool);
   const file = await download;

@@ -27,10 +27,8 @@ const QUIET = [
 // WebGPU in software: the same on every machine, and there without a graphics card.
 const WEBGPU = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"];
 
-/** The tests that may take a second try, and why. */
-const SECOND_TRY = new Map([
-  ["every figure as SVG, PNG, CSV and JSON", "Chromium drops one of fifty downloads in a row on a busy machine"],
-]);
+/** The tests that may take a second try, and why. @type {Map<string, string>} */
+const SECOND_TRY = new Map();
 
 /** One browser of each kind for the tests of a file. @type {Map<boolean, Promise<import("playwright-core").Browser>>} */
 const browsers = new Map();
