@@ -8,7 +8,8 @@
 
 use std::cell::Cell;
 
-use super::{Call, Sigma, VIEWS, cover, exp_negative, params, wgsl};
+use super::softmax_tile::{LOWEST, exp_weight};
+use super::{Call, Sigma, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -18,12 +19,6 @@ params! {
 
 /// Numbers of a coordinate's state.
 pub const STATE: usize = 2;
-
-/// Stands for minus infinity: no finite logit is below it, and it survives fast-math.
-const LOWEST: f32 = -3.0e38;
-
-/// Logits this far below the largest one weigh nothing, as in [`softmax_tile`](super::softmax_tile).
-const FAINTEST: f32 = -50.0;
 
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
@@ -130,10 +125,4 @@ fn cpu(call: &mut Call<'_>) {
         }
     }
     TOPS.set(tops);
-}
-
-/// `e` to the power of a logit that is at most 0.
-#[inline(always)]
-fn exp_weight(logit: f32) -> f32 {
-    if logit < FAINTEST { 0.0 } else { exp_negative(logit) }
 }

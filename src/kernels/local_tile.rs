@@ -16,7 +16,8 @@
 
 use std::cell::Cell;
 
-use super::{Call, Sigma, VIEWS, exp_negative, params, side_by_side, wgsl};
+use super::softmax_tile::{LOWEST, exp_weight};
+use super::{Call, Sigma, VIEWS, params, side_by_side, wgsl};
 use crate::compute::simd::{self, Vectorized};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -41,12 +42,6 @@ pub const STATE: usize = 2;
 
 /// Most pixels on a side: the shader keeps an image's distances in workgroup memory.
 pub const MAX_SIDE: usize = 32;
-
-/// Stands for minus infinity: no finite logit is below it, and it survives fast-math.
-const LOWEST: f32 = -3.0e38;
-
-/// Logits this far below the largest one weigh nothing, as in [`softmax_tile`](super::softmax_tile).
-const FAINTEST: f32 = -50.0;
 
 /// See the module.
 pub static KERNEL: Kernel = Kernel {
@@ -285,12 +280,6 @@ fn update(
             }
         }
     }
-}
-
-/// `e` to the power of a logit that is at most 0.
-#[inline(always)]
-fn exp_weight(logit: f32) -> f32 {
-    if logit < FAINTEST { 0.0 } else { exp_negative(logit) }
 }
 
 /// The images' shape and the window.

@@ -29,7 +29,7 @@ pub const STATE: usize = 4;
 const PARTS: usize = 16;
 
 /// Stands for minus infinity: no finite logit is below it, and it survives fast-math.
-const LOWEST: f32 = -3.0e38;
+pub(super) const LOWEST: f32 = -3.0e38;
 
 /// Logits this far below the largest one weigh nothing: `e⁻⁵⁰` is 10⁻²² of a sum in which 10⁻⁷ can be
 /// told apart. Smaller weights would only make products that are denormal numbers, with which some
@@ -86,7 +86,7 @@ pub fn record(
 
 /// `e` to the power of a logit that is at most 0.
 #[inline(always)]
-fn exp_weight(logit: f32) -> f32 {
+pub(super) fn exp_weight(logit: f32) -> f32 {
     if logit < FAINTEST { 0.0 } else { exp_negative(logit) }
 }
 

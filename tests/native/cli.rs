@@ -209,12 +209,14 @@ fn recorded_runs_are_whole() {
             assert!(report["record"][key].is_string(), "{key} of {entry}");
         }
         if report["experiment"] == "transition" {
-            assert_eq!(report["config"]["seeds"].as_array().unwrap().len(), 3);
+            // A network on photographs takes as long as a hundred on faces.
+            let seeds = if entry["preset"] == "cifar" { 1 } else { 3 };
+            assert_eq!(report["config"]["seeds"].as_array().unwrap().len(), seeds, "{entry}");
         }
     }
     let files = fs::read_dir(&folder).unwrap().count();
     assert_eq!(files, entries.len() + 1, "files that the index does not know");
-    assert!(total <= 4_000_000, "{total} bytes");
+    assert!(total <= 8_000_000, "{total} bytes");
 }
 
 #[cfg(unix)]
