@@ -1,4 +1,4 @@
-// Image and noise level of each row of a batch; one thread to a row.
+// Image and noise level of each row of a batch; one thread per row.
 
 struct Params { rows: u32, index_stream: u32, sigma_stream: u32, log_mean: f32, log_deviation: f32 }
 

@@ -1,20 +1,38 @@
-// out[j] = sum over i of x[i, j], rows in order.
+// out[j] = sum over i of x[i, j]. A thread computes WIDE columns; SHARERS threads share the rows of a column.
 
 struct Params { rows: u32, cols: u32 }
 
 @group(0) @binding(1) var<uniform> p: Params;
-@group(0) @binding(2) var<storage, read> x: array<f32>;
-@group(0) @binding(3) var<storage, read_write> out: array<f32>;
+@group(0) @binding(2) var<storage, read> x: array<Value>;
+@group(0) @binding(3) var<storage, read_write> out: array<Value>;
+
+const COLUMNS = 64u / SHARERS;
+
+#if SHARED == 1
+var<workgroup> sums: array<Value, 64>;
+#end
 
 @compute @workgroup_size(64)
-fn main(@builtin(global_invocation_id) id: vec3u) {
-    if id.x >= p.cols {
-        return;
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    let columns = p.cols / WIDE;
+    let column = group.x * COLUMNS + lane % COLUMNS;
+    let first = base(0u, group.z) / WIDE + column;
+    var sum = Value();
+    if column < columns {
+        for (var i = lane / COLUMNS; i < p.rows; i += SHARERS) {
+            sum += x[first + i * columns];
+        }
     }
-    let first = base(0u, id.z) + id.x;
-    var sum = 0.0;
-    for (var i = 0u; i < p.rows; i++) {
-        sum += x[first + i * p.cols];
+#if SHARED == 1
+    sums[lane] = sum;
+    workgroupBarrier();
+    for (var i = 1u; i < SHARERS; i++) {
+        if lane < COLUMNS {
+            sum += sums[lane + i * COLUMNS];
+        }
     }
-    out[base(1u, id.z) + id.x] = sum;
+#end
+    if lane < COLUMNS && column < columns {
+        out[base(1u, group.z) / WIDE + column] = sum;
+    }
 }

@@ -28,8 +28,8 @@ struct Params {
 @group(0) @binding(5) var<storage, read_write> out: array<Value>;
 
 // The source pixel that tap `k` links to pixel `at` of an axis, or one past any axis.
-// What lies before the first pixel wraps around to a large number.
-// `up` and `down` are 1 or 2: to shift is faster than to divide.
+// Positions before the first pixel wrap around to large numbers.
+// `up` and `down` are 1 or 2: shifting is faster than dividing.
 fn linked(at: u32, k: u32, d: u32) -> u32 {
     if ADJOINT == 1u {
         let q = p.up * at + d + 1u - k;
@@ -116,12 +116,14 @@ fn finish(member: u32, image: u32, pixel: u32, col: u32, sums: vec4f) {
 }
 #end
 
-@compute @workgroup_size(THREADS_X, THREADS_Y)
-fn main(@builtin(global_invocation_id) id: vec3u) {
+// Flat, as in shared/matmul.wgsl.
+@compute @workgroup_size(THREADS_X * THREADS_Y)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let blocks = (p.target_channels + 4u * QUADS_X - 1u) / (4u * QUADS_X);
-    let pixel = id.x / blocks;
-    let col = id.x % blocks * 4u * QUADS_X;
-    let image = id.y * 4u * QUADS_Y;
+    let at_x = group.x * THREADS_X + lane % THREADS_X;
+    let pixel = at_x / blocks;
+    let col = at_x % blocks * 4u * QUADS_X;
+    let image = (group.y * THREADS_Y + lane / THREADS_X) * 4u * QUADS_Y;
     if pixel >= p.target_height * p.target_width || image >= p.batch {
         return;
     }
@@ -129,20 +131,22 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let x = pixel % p.target_width;
     let k = p.source_channels;
     let n = p.target_channels;
-    // Threads at the rim repeat the last image or channel instead of branching, and drop the result.
+    // Threads beyond the edge repeat the last image or channel instead of branching, and drop the result.
     let size = p.source_height * p.source_width * p.source_stride;
     let step = select(1u, k, ADJOINT == 1u);
     let w_step = select(n, 1u, ADJOINT == 1u);
 #each i QUADS_Y
-    let images_$i = base(0u, id.z) + min(image + 4u * $iu + LANES, vec4u(p.batch - 1u)) * size;
+    let images_$i = base(0u, group.z) + min(image + 4u * $iu + LANES, vec4u(p.batch - 1u)) * size;
 #end
 #each j QUADS_X
-    let cols_$j = base(1u, id.z) + min(col + 4u * $ju + LANES, vec4u(n - 1u)) * step;
+    let cols_$j = base(1u, group.z) + min(col + 4u * $ju + LANES, vec4u(n - 1u)) * step;
 #end
     // Images are columns, channels are rows.
 #each i QUADS_Y
 #each j QUADS_X
-    var sum_$i_$j = mat4x4f();
+#each r 4
+    var sum_$i_$j_$r = vec4f();
+#end
 #end
 #end
     let copies = select(0u, p.up - 1u, ADJOINT == 1u);
@@ -167,7 +171,10 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
                 let at_$i = images_$i + at + c;
                 let x_$i = mat4x4f(load(at_$i.x), load(at_$i.y), load(at_$i.z), load(at_$i.w));
 #each j QUADS_X
-                sum_$i_$j += w_$j * x_$i;
+#each r 4
+                sum_$i_$j_$r = sum_$i_$j_$r + w_$j[0] * x_$i[$r].x + w_$j[1] * x_$i[$r].y
+                    + w_$j[2] * x_$i[$r].z + w_$j[3] * x_$i[$r].w;
+#end
 #end
 #end
             }
@@ -176,7 +183,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 #each i QUADS_Y
 #each j QUADS_X
 #each r 4
-    finish(id.z, image + 4u * $iu + $ru, pixel, col + 4u * $ju, sum_$i_$j[$r]);
+    finish(group.z, image + 4u * $iu + $ru, pixel, col + 4u * $ju, sum_$i_$j_$r);
 #end
 #end
 #end

@@ -1,5 +1,5 @@
 // The gradient of a convolution's weights and bias: a thread sums 4 QUADS_Y x 4 QUADS_X weights of one
-// tap over one part of the batch, in order. The middle tap meets every pixel, so it sums the biases, too.
+// tap over one part of the batch, in order. The middle tap meets every pixel, so it also sums the biases.
 // WIDE = 4 if channels and views are such that four channels can be loaded and stored at once, else 1.
 
 struct Params {
@@ -98,7 +98,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let last = min(first + p.span, p.batch);
     let pixels = p.output_height * p.output_width;
     let part = base(2u, id.z) + id.y * (p.bias + n);
-    // Threads at the rim repeat the last channel instead of branching, and drop the result.
+    // Threads beyond the edge repeat the last channel instead of branching, and drop the result.
 #each j QUADS_X
     let d_$j = base(1u, id.z) + min(col + 4u * $ju + LANES, vec4u(n - 1u));
 #end
@@ -107,7 +107,9 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 #end
 #each i QUADS_Y
 #each j QUADS_X
-    var sum_$i_$j = mat4x4f();
+#each r 4
+    var sum_$i_$j_$r = vec4f();
+#end
 #end
 #end
     let input_image = p.input_height * p.input_width * p.input_stride;
@@ -117,13 +119,13 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 #each j QUADS_X
     var bias_$j = vec4f();
 #end
-    // Four images at a time meet the border at the same taps. Past the last one, none counts.
+    // Four images at a time meet the border at the same taps. Images past the last one do not count.
     for (var image = first; image < last; image += 4u) {
         let counts = vec4f(image + LANES < vec4u(last));
         let images = min(image + LANES, vec4u(last - 1u));
         for (var oy = 0u; oy < p.output_height; oy++) {
-            // What lies before the first pixel wraps around to a large number. `up` is 1 or 2: to
-            // shift is faster than to divide.
+            // Positions before the first pixel wrap around to large numbers. `up` is 1 or 2: shifting is
+            // faster than dividing.
             let iy = (p.down * oy + tap_y - 1u) >> (p.up - 1u);
             if iy >= p.input_height {
                 continue;
@@ -144,7 +146,10 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 #each i QUADS_Y
                 let rows_$i = rows_of_x(x_$i, x_pixels);
 #each j QUADS_X
-                sum_$i_$j += columns_$j * rows_$i;
+#each r 4
+                sum_$i_$j_$r = sum_$i_$j_$r + columns_$j[0] * rows_$i[$r].x + columns_$j[1] * rows_$i[$r].y
+                    + columns_$j[2] * rows_$i[$r].z + columns_$j[3] * rows_$i[$r].w;
+#end
 #end
 #end
             }
@@ -152,7 +157,12 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
 #each i QUADS_Y
 #each j QUADS_X
-    write_block(part + tap * m * n, row + 4u * $iu, col + 4u * $ju, sum_$i_$j);
+    write_block(
+        part + tap * m * n,
+        row + 4u * $iu,
+        col + 4u * $ju,
+        mat4x4f(sum_$i_$j_0, sum_$i_$j_1, sum_$i_$j_2, sum_$i_$j_3),
+    );
 #end
 #end
     if has_bias {
@@ -160,7 +170,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         write_row(part + p.bias, col + 4u * $ju, bias_$j);
 #end
 #if WIDE == 1
-        // What lies between weights and bias is no parameter, and has no gradient.
+        // The gap between weights and bias holds no parameters and has no gradient.
         for (var gap = 9u * m * n; gap < p.bias; gap++) {
             out[part + gap] = 0.0;
         }

@@ -1,4 +1,4 @@
-// d = 2 (f - target) / (rows cols), and the row's share of the mean square; one workgroup to a row.
+// d = 2 (f - target) / (rows cols), and the row's contribution to the mean square; one workgroup per row.
 
 struct Params { rows: u32, cols: u32 }
 

@@ -1,5 +1,5 @@
-// Ends a training step: judges it, sets the pace of the update and moves the clock on.
-// One workgroup to a member.
+// Ends a training step: checks it, computes the scales of the update and advances the clock.
+// One workgroup per member.
 
 struct Params {
     chunks: u32,
@@ -21,7 +21,7 @@ struct Params {
 @group(0) @binding(4) var<storage, read_write> clock: array<u32>;
 @group(0) @binding(5) var<storage, read_write> out: array<f32>;
 
-// By bits: a compiler may take it that no float is NaN.
+// Checks bits: a compiler may assume that no float is NaN.
 fn finite(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
 }

@@ -1,16 +1,6 @@
-// out = silu(n * (1 + g) + b), n is x, normalized if there are groups. A thread takes WIDE channels of a
-// pixel, all of one group.
+// out = silu(n * (1 + g) + b), where n is x, normalized if there are groups. A thread computes WIDE
+// channels of a pixel, all in one group.
 
-struct Params {
-    images: u32,
-    pixels: u32,
-    channels: u32,
-    groups: u32,
-    film_stride: u32,
-    has_film: u32,
-}
-
-@group(0) @binding(1) var<uniform> p: Params;
 @group(0) @binding(2) var<storage, read> x: array<Value>;
 @group(0) @binding(3) var<storage, read> moments: array<f32>;
 @group(0) @binding(4) var<storage, read> film: array<Value>;

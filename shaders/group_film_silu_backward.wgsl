@@ -1,17 +1,5 @@
-// Backward of group_film_silu, with the moments as constants: a thread takes one channel of one image.
+// Backward pass of group_film_silu, with the moments as constants; one thread per channel and image.
 
-struct Params {
-    images: u32,
-    pixels: u32,
-    channels: u32,
-    groups: u32,
-    film_stride: u32,
-    has_film: u32,
-    d_film_stride: u32,
-    keep: u32,
-}
-
-@group(0) @binding(1) var<uniform> p: Params;
 @group(0) @binding(2) var<storage, read> x: array<f32>;
 @group(0) @binding(3) var<storage, read> moments: array<f32>;
 @group(0) @binding(4) var<storage, read> film: array<f32>;

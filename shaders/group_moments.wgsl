@@ -1,4 +1,4 @@
-// Mean and inverse standard deviation of each group of channels of each image, one to a thread.
+// Mean and inverse standard deviation of each group of channels of each image; one thread per group.
 
 struct Params { images: u32, pixels: u32, channels: u32, groups: u32, epsilon: f32 }
 

@@ -1,16 +1,5 @@
-// d_x -= (mean(d_n) + n * mean(d_n * n)) / deviation: a thread takes one group of one image.
+// d_x -= (mean(d_n) + n * mean(d_n * n)) / deviation; one thread per group and image.
 
-struct Params {
-    images: u32,
-    pixels: u32,
-    channels: u32,
-    groups: u32,
-    film_stride: u32,
-    has_film: u32,
-    d_film_stride: u32,
-}
-
-@group(0) @binding(1) var<uniform> p: Params;
 @group(0) @binding(2) var<storage, read> x: array<f32>;
 @group(0) @binding(3) var<storage, read> moments: array<f32>;
 @group(0) @binding(4) var<storage, read> film: array<f32>;

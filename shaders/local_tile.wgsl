@@ -48,7 +48,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
     for (var i = 0u; i < p.thresholds; i++) {
         radius += select(0u, 1u, level >= thresholds[limits + i]);
     }
-    // A window that is larger than the image sees all of it, and no pixel twice.
+    // A window larger than the image covers all of it, and no pixel twice.
     let wraps = p.shifts > 1u;
     let down = min(radius, select(p.height - 1u, (p.height - 1u) / 2u, wraps));
     let across = min(radius, select(p.width - 1u, (p.width - 1u) / 2u, wraps));
@@ -122,7 +122,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
                     out[place] = scale * out[place] + weight * images[y + source * p.channels + c];
                 }
             }
-            // Nobody writes the next distances before all have read these.
+            // The next distances are written only after all threads have read these.
             workgroupBarrier();
         }
     }

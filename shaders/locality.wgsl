@@ -1,4 +1,4 @@
-// Which inputs an output looks at, from a Wiener wiener; one thread per row.
+// Which inputs each output depends on, from a Wiener filter; one thread per row.
 
 struct Params { cols: u32, soft: u32, threshold: f32 }
 
@@ -6,7 +6,7 @@ struct Params { cols: u32, soft: u32, threshold: f32 }
 @group(0) @binding(2) var<storage, read> wiener: array<f32>;
 @group(0) @binding(3) var<storage, read_write> weights: array<f32>;
 
-// One over a variance, or 0 where there is none.
+// One over a variance, or 0 if the variance is 0.
 fn inverse(variance: f32) -> f32 {
     return select(0.0, 1.0 / max(variance, 1e-12), variance > 1e-12);
 }

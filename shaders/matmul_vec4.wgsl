@@ -1,34 +1,39 @@
-// C = f(A B): QUADS_Y x QUADS_X blocks of 4 x 4 outputs to a thread, all in registers, numbers loaded
-// and stored four at a time. Extents are multiples of four wherever that runs along them.
+// C = f(A B): QUADS_Y x QUADS_X blocks of 4 x 4 outputs per thread, all in registers; numbers are loaded
+// and stored four at a time, along extents that are multiples of four.
 //
 // The columns of block x are four rows of A, four deep; the columns of block y are four depths of B,
-// four columns wide. So y * x has rows of C as its columns.
+// four columns wide. So the columns of y * x are rows of C. It is written as a chain of sums: for a product
+// of matrices, a GPU would add each dot product in an instruction of its own.
 
 alias Value = vec4f;
 const WIDE = 4u;
 
-@compute @workgroup_size(THREADS_X, THREADS_Y)
-fn main(@builtin(global_invocation_id) id: vec3u) {
-    let row = 4u * QUADS_Y * id.y;
-    let col = 4u * QUADS_X * id.x;
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    let row = 4u * QUADS_Y * (block_y(group.y) * THREADS_Y + lane / THREADS_X);
+    let col = 4u * QUADS_X * (group.x * THREADS_X + lane % THREADS_X);
     if row >= p.m || col >= p.n {
         return;
     }
-    // Loads past the rim give numbers that nobody uses.
+    // Loads past the edge give numbers that are not used.
+    let k_begin = first_k(group.y);
+    let k_end = last_k(group.y);
     let a_row = select(p.k, p.m, LAYOUT == 2u) / 4u;
     let b_row = select(p.n, p.k, LAYOUT == 1u) / 4u;
 #each i QUADS_Y
-    var a_$i = (base(0u, id.z) + a_index(row + 4u * $iu, 0u)) / 4u;
+    var a_$i = (base(0u, group.z) + a_index(row + 4u * $iu, k_begin)) / 4u;
 #end
 #each j QUADS_X
-    var b_$j = (base(1u, id.z) + b_index(0u, col + 4u * $ju)) / 4u;
+    var b_$j = (base(1u, group.z) + b_index(k_begin, col + 4u * $ju)) / 4u;
 #end
 #each i QUADS_Y
 #each j QUADS_X
-    var sum_$i_$j = mat4x4f();
+#each r 4
+    var sum_$i_$j_$r = vec4f();
 #end
 #end
-    for (var k = 0u; k < p.k; k += 4u) {
+#end
+    for (var k = k_begin; k < k_end; k += 4u) {
 #each i QUADS_Y
         var x_$i = mat4x4f(a[a_$i], a[a_$i + a_row], a[a_$i + 2u * a_row], a[a_$i + 3u * a_row]);
 #if LAYOUT == 2
@@ -45,14 +50,17 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 #end
 #each i QUADS_Y
 #each j QUADS_X
-        sum_$i_$j += y_$j * x_$i;
+#each r 4
+        sum_$i_$j_$r = sum_$i_$j_$r + y_$j[0] * x_$i[$r].x + y_$j[1] * x_$i[$r].y
+            + y_$j[2] * x_$i[$r].z + y_$j[3] * x_$i[$r].w;
+#end
 #end
 #end
     }
 #each i QUADS_Y
 #each j QUADS_X
 #each r 4
-    finish(row + 4u * $iu + $ru, col + 4u * $ju, id.z, sum_$i_$j[$r]);
+    finish(row + 4u * $iu + $ru, col + 4u * $ju, group.yz, sum_$i_$j_$r);
 #end
 #end
 #end

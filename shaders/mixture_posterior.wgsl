@@ -1,4 +1,4 @@
-// The posterior of a mixture of low-rank Gaussians, and what becomes of the coordinates; one thread per row.
+// The posterior of a mixture of low-rank Gaussians, and the new coordinates; one thread per row.
 
 struct Params { rows: u32, components: u32, rank: u32, full: u32, sigma_stride: u32 }
 

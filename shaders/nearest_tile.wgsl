@@ -1,4 +1,4 @@
-// One tile of a search for the nearest training images; one thread per image that seeks, a column.
+// One tile of a search for the nearest training images; one thread per query image, which is a column.
 
 struct Params { rows: u32, cols: u32, first: u32, reset: u32 }
 

@@ -1,4 +1,4 @@
-// 16 frequencies of ln sigma: cosines, then sines; one thread to a row and frequency.
+// 16 frequencies of ln sigma: cosines, then sines; one thread per row and frequency.
 
 struct Params { rows: u32, sigma_stride: u32 }
 
@@ -13,7 +13,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
     let row = id.x / 16u;
     let j = id.x % 16u;
-    // 2^(j / 3 - 1), exactly the twin's value.
+    // 2^(j / 3 - 1), exactly as in the CPU twin.
     let root = select(select(1.587401, 1.2599211, j % 3u == 1u), 1.0, j % 3u == 0u);
     let frequency = 0.5 * f32(1u << (j / 3u)) * root;
     let turn = rng_ln(sigma[base(0u, id.z) + row * p.sigma_stride]) * (1.0 / 16.0) * frequency;

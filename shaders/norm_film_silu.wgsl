@@ -1,4 +1,4 @@
-// out = silu(n (1 + scale) + shift), n = h / rms(h); one workgroup to a row.
+// out = silu(n (1 + scale) + shift), n = h / rms(h); one workgroup per row.
 
 struct Params { rows: u32, cols: u32, film_stride: u32 }
 

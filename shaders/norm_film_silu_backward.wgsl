@@ -1,5 +1,5 @@
-// Gradients of silu(n (1 + scale) + shift), n = h / rms(h); one workgroup to a row.
-// Those of h are added to what d_h holds: the residual branch.
+// Gradients of silu(n (1 + scale) + shift), n = h / rms(h); one workgroup per row.
+// The gradient of h is added to d_h, which holds that of the residual branch.
 
 struct Params { rows: u32, cols: u32, film_stride: u32 }
 

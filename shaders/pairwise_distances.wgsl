@@ -1,12 +1,5 @@
 // ‖x - y‖² of every row of x and every row of y; one thread per pair.
 
-struct Params { rows: u32, points: u32, cols: u32 }
-
-@group(0) @binding(1) var<uniform> p: Params;
-@group(0) @binding(2) var<storage, read> x: array<f32>;
-@group(0) @binding(3) var<storage, read> y: array<f32>;
-@group(0) @binding(4) var<storage, read_write> out: array<f32>;
-
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     if id.x >= p.rows * p.points {

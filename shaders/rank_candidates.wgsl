@@ -1,4 +1,4 @@
-// Exact squared distances of a row to its candidates, and these in their order; one workgroup per row.
+// Exact squared distances of a row to its candidates, sorted; one workgroup per row.
 
 struct Params { rows: u32, cols: u32, images: u32 }
 
@@ -28,7 +28,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             part += difference * difference;
         }
         var value = row_sum(part, lane);
-        // The sum's parts are read before the next one writes them.
+        // The partial sums are read before the next candidate overwrites them.
         workgroupBarrier();
         if best[base(2u, group.z) + CANDIDATES * group.x + k] >= HIGHEST {
             value = HIGHEST;

@@ -1,4 +1,4 @@
-// For each row: |a|^2, |b|^2, a.b, |a - b|^2. With pick_stride > 0 the row of b is looked up.
+// For each row: |a|^2, |b|^2, a.b, |a - b|^2. With pick_stride > 0, `pick` gives the row of b.
 
 struct Params { rows: u32, cols: u32, pick_stride: u32, b_rows: u32 }
 

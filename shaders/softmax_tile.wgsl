@@ -1,5 +1,5 @@
 // One tile of a streaming softmax over training images; one thread per noisy image, which is a column.
-// State: largest logits, sums of weights, rescalings of what came before, sums of
+// State: largest logits, sums of weights, rescalings of earlier sums, sums of
 // weight * (logit - largest); p.rows of each.
 
 struct Params { rows: u32, cols: u32, first: u32, sigma_stride: u32, reset: u32 }

@@ -1,4 +1,4 @@
-// Each 2x2 pixels become one pixel of four times the channels, or back; one element to a thread.
+// Turns each 2x2 pixels into one pixel of four times the channels, or back; one thread per element.
 
 struct Params { images: u32, height: u32, width: u32, channels: u32, inverse: u32 }
 
@@ -11,7 +11,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     if id.x >= p.images * p.height * p.width * p.channels {
         return;
     }
-    // The two pixels of a block that lie side by side stay side by side: they move as one piece.
+    // The two neighbouring pixels of a block stay neighbours, so they move as one piece.
     let piece = 2u * p.channels;
     let blocks = p.width / 2u;
     let row = id.x / (blocks * piece);

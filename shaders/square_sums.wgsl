@@ -1,4 +1,4 @@
-// Sum of squares of each chunk of 4096 elements; one workgroup to a chunk, WIDE elements at a time.
+// Sum of squares of each chunk of 4096 elements; one workgroup per chunk, WIDE elements at a time.
 
 struct Params { len: u32 }
 

@@ -9,22 +9,22 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// No GPU adapter could be had.
+    /// No GPU adapter is available.
     NoAdapter,
-    /// The GPU device went away; everything on it is gone.
+    /// The GPU device was lost, with everything on it.
     DeviceLost,
-    /// The GPU reported an error that no call returned.
+    /// The GPU reported an error outside any call.
     Gpu,
     /// The work needs more than the engine, or this crate, offers.
     LimitExceeded {
-        /// What the work needs.
+        /// How much the work needs.
         need: u64,
-        /// What there is.
+        /// How much is available.
         have: u64,
     },
     /// The device did not finish before the deadline.
     Timeout,
-    /// An argument, a file or a configuration makes no sense.
+    /// An argument, a file or a configuration is invalid.
     BadInput,
     /// The user cancelled the work.
     Cancelled,
@@ -35,7 +35,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// The name that JavaScript matches on.
+    /// The name of this kind in JavaScript.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -52,20 +52,20 @@ impl ErrorKind {
     }
 }
 
-/// An error that says what happened and what to do. It is a single pointer, since every `?` has code
-/// to pass it on.
+/// An error that says what happened and what to do. It is a single pointer, which keeps the code of every
+/// `?` small.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}{}", .0.message, if .0.hint.is_empty() { "" } else { " — " }, .0.hint)]
 pub struct Error(Box<Details>);
 
-/// What an [`Error`] says.
+/// The contents of an [`Error`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Details {
     /// What kind of failure this is.
     pub kind: ErrorKind,
     /// What happened, as one sentence without its full stop.
     pub message: String,
-    /// What the reader can do about it; may be empty.
+    /// What the reader can do about it. May be empty.
     pub hint: String,
 }
 
@@ -78,25 +78,25 @@ impl Deref for Error {
 }
 
 impl Error {
-    /// An error of `kind`.
+    /// Creates an error of `kind`.
     #[cold]
     pub fn new(kind: ErrorKind, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self(Box::new(Details { kind, message: message.into(), hint: hint.into() }))
     }
 
-    /// An argument, file or configuration that makes no sense.
+    /// Creates an error about an invalid argument, file or configuration.
     #[cold]
     pub fn bad_input(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(ErrorKind::BadInput, message, hint)
     }
 
-    /// Something that should not happen, whatever the input.
+    /// Creates an error about a state that no input should lead to.
     #[cold]
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message, "This is a bug: please report it")
     }
 
-    /// `what` needs `need`, and there is only `have`.
+    /// Creates an error that says that `what` needs `need`, and only `have` is available.
     #[cold]
     pub fn limit(what: &str, need: u64, have: u64, hint: impl Into<String>) -> Self {
         let message = format!("{what}: needs {need}, the limit is {have}");

@@ -1,4 +1,4 @@
-//! Tiny diffusion denoisers, trained where the reader is, and the exact ones that they move between:
+//! Tiny diffusion denoisers that train on the reader's machine, and the exact denoisers they move between:
 //! a companion to *Understanding Generalizability of Diffusion Models Requires Rethinking the Hidden
 //! Gaussian Structure* (Li, Dai, Qu, NeurIPS 2024).
 //!
@@ -66,7 +66,7 @@
 //! | [`data`] | image sets: procedural, shipped, imported; training sets |
 //! | [`denoiser`] | the table of denoisers D_θ, D_L, D_G, D_M, and how each records itself |
 //! | [`sampler`] | EDM's noise levels, Euler and Heun |
-//! | [`metrics`] | GL score, copies, linearity, score difference |
+//! | [`metrics`] | GL score, memorized fraction, linearity, score difference |
 //! | [`train`] | ensembles of networks: step, save, restore |
 //! | [`experiment`] | the figures: configuration in, report out |
 //! | [`compute`] | a program is recorded as data and run by either engine |

@@ -25,6 +25,6 @@ fn silence_wayland() {
     }
 }
 
-/// A page has no command line.
+/// In a page there is no command line.
 #[cfg(target_arch = "wasm32")]
 fn main() {}

@@ -1,8 +1,8 @@
-//! What the paper measures, each with its standard error.
+//! The paper's metrics, each with its standard error.
 //!
-//! A metric is placed into a program beside the denoisers that it looks at, and measured as often as
-//! needed after loading; everything that touches images runs on the engine, and only four sums for
-//! each row ([`row_compare`]) come back.
+//! A metric is placed in a program beside the denoisers that it measures, and can be measured as often as
+//! needed after loading. Everything that touches images runs on the engine; only four sums per row
+//! ([`row_compare`]) are read back.
 
 use std::sync::Arc;
 
@@ -16,27 +16,27 @@ use crate::kernels::nearest_tile::CANDIDATES;
 use crate::kernels::{Sigma, axpby, noise, row_compare};
 use crate::rng::{Draw, Philox, Stream};
 
-/// A mean over samples, and how sure it is.
+/// A mean over samples with its standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Estimate {
-    /// The mean.
+    /// The mean of the samples.
     #[serde(deserialize_with = "number")]
     pub mean: f64,
-    /// Its standard error: the samples' standard deviation over `√count`.
+    /// The standard error of the mean: the samples' standard deviation over `√count`.
     #[serde(deserialize_with = "number")]
     pub standard_error: f64,
-    /// How many samples there were.
+    /// The number of samples.
     pub count: usize,
 }
 
-/// JSON has no NaN; a diverged member's numbers are null there.
+/// Reads a number. JSON has no NaN, so a diverged member's numbers are null there.
 fn number<'de, D: Deserializer<'de>>(json: D) -> std::result::Result<f64, D::Error> {
     Ok(Option::deserialize(json)?.unwrap_or(f64::NAN))
 }
 
 impl Estimate {
-    /// Mean and standard error of `values`.
+    /// Returns the mean and standard error of `values`.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         // Welford's update: no cancellation, one pass.
         let (mut count, mut mean, mut squares) = (0_usize, 0.0, 0.0);
@@ -51,7 +51,7 @@ impl Estimate {
     }
 }
 
-/// Two vectors, by their norms, product and distance: what [`row_compare`] gives for a row.
+/// Two vectors compared: their norms, product and distance, which [`row_compare`] computes per row.
 #[derive(Debug, Clone, Copy)]
 pub struct RowComparison {
     /// `‖a‖`.
@@ -65,7 +65,7 @@ pub struct RowComparison {
 }
 
 impl RowComparison {
-    /// The rows of a [`row_compare`] buffer.
+    /// Iterates over the rows of a [`row_compare`] buffer.
     pub fn rows(sums: &[f32]) -> impl Iterator<Item = Self> + '_ {
         sums.chunks_exact(4).map(|s| Self {
             norm_a: f64::from(s[0]).sqrt(),
@@ -75,13 +75,13 @@ impl RowComparison {
         })
     }
 
-    /// Cosine of the angle between them; 0 where one of them vanishes.
+    /// The cosine of the angle between both vectors; 0 if one of them vanishes.
     #[must_use]
     pub fn cosine(&self) -> f64 {
         ratio(self.dot, self.norm_a * self.norm_b)
     }
 
-    /// How nearly they lie on one line, whichever way they point: `|cos|`.
+    /// How close both vectors are to lying on one line, whatever their directions: `|cos|`.
     #[must_use]
     pub fn alignment(&self) -> f64 {
         self.cosine().abs()
@@ -94,7 +94,7 @@ impl RowComparison {
     }
 }
 
-/// 0 where both vanish. What is not a number stays none: a broken network is not close to anything.
+/// A quotient that is 0 where both numbers vanish. NaN stays NaN: a broken network is close to nothing.
 fn ratio(numerator: f64, denominator: f64) -> f64 {
     if numerator == 0.0 && denominator == 0.0 { 0.0 } else { numerator / denominator }
 }
@@ -103,16 +103,18 @@ fn ratio(numerator: f64, denominator: f64) -> f64 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Closeness {
-    /// Generalization score, mean `‖x - NN(x)‖ / ‖x‖`: 0 for copies. Scale-free, as in the full text.
+    /// The generalization score, mean `‖x - NN(x)‖ / ‖x‖`: 0 for copies. It is scale-free, as in the full text.
     pub gl: Estimate,
-    /// The same with `‖x‖²` below, as the abstract prints it; it depends on the scale of the data.
+    /// The generalization score with `‖x‖²` in the denominator, as the abstract prints it; it depends on the
+    /// scale of the data.
     pub gl_squared: Estimate,
-    /// Fraction of samples with `d₁ / d₂ < 1/3`: nearer to one training image than to any other by far.
+    /// Fraction of memorized samples, those with `d₁ / d₂ < 1/3`: far nearer to one training image than to
+    /// any other.
     pub memorized: Estimate,
 }
 
 impl Closeness {
-    /// From each sample's comparison with its two nearest training images.
+    /// Computes the scores from each sample's comparison with its two nearest training images.
     #[must_use]
     pub fn of(first: &[RowComparison], second: &[RowComparison]) -> Self {
         let gl = |square: i32| first.iter().map(move |c| ratio(c.distance, c.norm_a.powi(square)));
@@ -129,20 +131,20 @@ impl Closeness {
     }
 }
 
-/// Nearest training images of samples.
+/// The training images nearest to samples.
 #[derive(Debug, Clone)]
 pub struct NearestImages {
-    /// Pool number of the nearest image of each sample.
+    /// Index in the pool of each sample's nearest image.
     pub index: Vec<u32>,
-    /// Distance to it.
+    /// Distance of each sample to its nearest image.
     pub d1: Vec<f32>,
-    /// Distance to the second nearest.
+    /// Distance of each sample to its second nearest image.
     pub d2: Vec<f32>,
-    /// What follows from them.
+    /// The scores that follow from both distances.
     pub closeness: Closeness,
 }
 
-/// The search for the training images nearest to samples, in a program.
+/// The search for the training images nearest to samples, placed in a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Nearest {
     neighbours: Neighbours,
@@ -156,7 +158,7 @@ impl Nearest {
         Ok(Self { neighbours })
     }
 
-    /// What the last run found, for each member.
+    /// Reads what the last run found, per member.
     pub async fn read(&self, loaded: &mut Loaded) -> Result<Vec<NearestImages>> {
         let members = loaded.program().members();
         let index: Vec<u32> = loaded.read(self.neighbours.index).await?;
@@ -165,7 +167,7 @@ impl Nearest {
         let mut second: Vec<_> = RowComparison::rows(&loaded.read::<f32>(second).await?).collect();
         for (second, nearest) in second.iter_mut().zip(index.as_chunks::<CANDIDATES>().0) {
             if nearest[0] == nearest[1] {
-                // There is one training image only, and no other is nearer than infinitely far.
+                // With a single training image, the second nearest is infinitely far away.
                 second.distance = f64::INFINITY;
             }
         }
@@ -190,7 +192,7 @@ impl Nearest {
     }
 }
 
-/// The training images nearest to `images`, for each training set.
+/// Finds the training images nearest to `images`, per training set.
 pub async fn nearest_images(
     engine: &Engine,
     sets: &TrainingSets,
@@ -198,7 +200,7 @@ pub async fn nearest_images(
 ) -> Result<Vec<NearestImages>> {
     let rows = images.len() / sets.dim();
     if rows == 0 {
-        return Err(Error::bad_input("There is no image to compare", "Hold out at least one"));
+        return Err(Error::bad_input("No images to compare", "Hold out at least one"));
     }
     let mut program = engine.program(sets.ranges().len())?;
     let x = program.constant("images", &images[..rows * sets.dim()].into())?;
@@ -210,7 +212,7 @@ pub async fn nearest_images(
     Nearest { neighbours }.read(&mut loaded).await
 }
 
-/// Noisy images `y + σ n` to look at denoisers with: the same for all of them.
+/// Noisy images `y + σ n` on which denoisers are compared: the same for all of them.
 #[derive(Debug, Clone, Copy)]
 struct NoisyImages {
     clock: Buffer,
@@ -221,7 +223,7 @@ struct NoisyImages {
 }
 
 impl NoisyImages {
-    /// `step` tells apart the noise of several batches under one seed; `sigma` holds one number.
+    /// `step` separates the noise of several batches under one seed; `sigma` holds one number.
     fn new(
         program: &mut Program,
         images: &Arc<[f32]>,
@@ -262,26 +264,26 @@ fn per_member(values: impl Iterator<Item = f64>, members: usize) -> Vec<Estimate
     values.chunks(values.len() / members).map(|v| Estimate::of(v.iter().copied())).collect()
 }
 
-/// How linear a denoiser is at one noise level, for one member.
+/// How linear a denoiser is at one noise level, per member.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Linearity {
-    /// `|cos|` between `D(αx₁ + βx₂)` and `αD(x₁) + βD(x₂)`: Figure 1. The absolute value is the
-    /// paper's; its published code leaves the sign, which matters for a network that memorizes.
+    /// `|cos|` between `D(αx₁ + βx₂)` and `αD(x₁) + βD(x₂)`, as in Figure 1. The paper takes the absolute
+    /// value; its published code keeps the sign, which matters for a network that memorizes.
     pub cosine: Estimate,
     /// `‖difference‖ / ‖D(αx₁ + βx₂)‖`.
     pub nmse: Estimate,
-    /// The cosine with the affine part taken out: `αD(x₁) + βD(x₂) + (1 - α - β) D(0)` instead, so
-    /// that every affine denoiser scores 1.
+    /// The cosine without the affine part, with `αD(x₁) + βD(x₂) + (1 - α - β) D(0)` instead, so that
+    /// every affine denoiser scores 1.
     pub corrected_cosine: Estimate,
-    /// The NMSE with the affine part taken out: 0 for every affine denoiser.
+    /// The NMSE without the affine part: 0 for every affine denoiser.
     pub corrected_nmse: Estimate,
 }
 
-/// The linearity score, in a program.
+/// The linearity score, placed in a program.
 ///
-/// An affine denoiser such as D_G does not score 1: with `α + β ≠ 1` its constant part is counted
-/// more than once. So D_G's own value is the reference line, not 1.
+/// An affine denoiser such as D_G does not score 1: with `α + β ≠ 1` its constant part counts more than
+/// once. So the reference line is D_G's own score, not 1.
 #[derive(Debug)]
 pub struct LinearityProbe {
     routine: Routine,
@@ -291,10 +293,10 @@ pub struct LinearityProbe {
 }
 
 impl LinearityProbe {
-    /// Places the test of `denoiser` on `pairs` random pairs of `images`, with `α = β = 1/√2`.
+    /// Places the measurement of `denoiser` on `pairs` random pairs of `images`, with `α = β = 1/√2`.
     ///
-    /// `denoiser` stands for `pairs` rows, `alone` is the same for one; `images` should be held out
-    /// from training.
+    /// `denoiser` is placed for `pairs` rows and `alone` for one; `images` should be held out from
+    /// training.
     pub fn place(
         program: &mut Program,
         [denoiser, alone]: [&dyn Placed; 2],
@@ -355,7 +357,7 @@ impl LinearityProbe {
         Ok(Self { routine, sigma, plain, corrected })
     }
 
-    /// The score of each member at noise level `sigma`.
+    /// Measures each member's score at noise level `sigma`.
     pub async fn measure(&self, loaded: &mut Loaded, sigma: f32) -> Result<Vec<Linearity>> {
         let members = loaded.program().members();
         loaded.upload(self.sigma, &[sigma])?;
@@ -384,7 +386,7 @@ impl LinearityProbe {
 mod tests {
     use super::*;
 
-    /// A network whose samples are not numbers is neither a copier nor orthogonal to anything.
+    /// A network whose samples are NaN neither memorizes nor is orthogonal to anything.
     #[test]
     fn what_is_not_a_number_is_null() {
         let broken: Vec<_> = RowComparison::rows(&[f32::NAN; 8]).collect();
@@ -399,7 +401,7 @@ mod tests {
         }
     }
 
-    /// One broken sample among good ones is not hidden by them.
+    /// Good samples do not hide a broken one among them.
     #[test]
     fn one_broken_sample_shows() {
         let rows: Vec<_> =
@@ -418,7 +420,7 @@ mod tests {
         assert_eq!((against.cosine(), against.alignment()), (-0.5, 0.5));
     }
 
-    /// A black sample is no copy of an image that is not.
+    /// A black sample is not a copy of an image that is not black.
     #[test]
     fn what_vanishes_is_near_to_what_vanishes_only() {
         let black = RowComparison::rows(&[0.0, 4.0, 0.0, 4.0]).next().unwrap();

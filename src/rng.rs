@@ -11,21 +11,21 @@ use rand::{Rng, SeedableRng, TryRng, rand_core::Infallible};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// What a draw is for. Different streams of one seed are independent.
+/// The purpose of a draw. Different streams of one seed are independent.
 ///
-/// The numbers are part of the meaning of a seed: never renumber, only add.
+/// The numbers are part of a seed's meaning: never renumber them, only add new ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Stream {
     /// Parameters of procedural images.
     Data = 1,
-    /// Train/held-out split and subset choice.
+    /// Split into training and held-out images, and choice of subsets.
     Split = 2,
     /// Initial weights.
     Weights = 3,
-    /// Which image goes into a batch row.
+    /// Index of the image in each batch row.
     BatchIndex = 4,
-    /// Noise level of a batch row.
+    /// Noise level of each batch row.
     BatchSigma = 5,
     /// Noise added to a batch.
     BatchNoise = 6,
@@ -33,12 +33,14 @@ pub enum Stream {
     SamplerNoise = 7,
     /// Noise of the metrics.
     MetricNoise = 8,
-    /// Pairs of images of the metrics.
+    /// Pairs of images for the metrics.
     MetricPairs = 9,
     /// Test data.
     Test = 10,
-    /// First centres of clusters.
+    /// Initial centres of clusters.
     Clusters = 11,
+    /// Resamples of a bootstrap.
+    Bootstrap = 12,
 }
 
 /// Philox4x32-10: four random words for a counter under a key.
@@ -71,13 +73,13 @@ impl Widening for u32 {
     }
 }
 
-/// A seed as a Philox key.
+/// Returns a seed as a Philox key.
 #[must_use]
 pub const fn key(seed: u64) -> [u32; 2] {
     [seed as u32, (seed >> 32) as u32]
 }
 
-/// A fresh seed from the operating system or the browser.
+/// Returns a fresh seed from the operating system or the browser.
 ///
 /// It fits in 53 bits, so that JavaScript and JSON carry it exactly.
 pub fn fresh_seed() -> Result<u64> {
@@ -85,7 +87,7 @@ pub fn fresh_seed() -> Result<u64> {
         Ok(bits) => Ok(bits >> 11),
         Err(error) => Err(Error::new(
             ErrorKind::Internal,
-            format!("The system gave no random numbers: {error}"),
+            format!("The system provided no random numbers: {error}"),
             "Choose a seed yourself",
         )),
     }
@@ -95,11 +97,11 @@ pub fn fresh_seed() -> Result<u64> {
 #[inline]
 #[must_use]
 pub fn unit(bits: u32) -> f32 {
-    // Of 24 bits, so the sign does not matter, and vector units convert signed integers only.
+    // The number has 24 bits, so the sign does not matter, and vector units convert only signed integers.
     (bits >> 8) as i32 as f32 * (1.0 / 16_777_216.0)
 }
 
-/// Integer in `0..n` by a high product; the bias is below `n / 2³²`.
+/// Integer in `0..n` by the high half of a product; the bias is below `n / 2³²`.
 #[inline]
 #[must_use]
 pub fn below(bits: u32, n: u32) -> u32 {
@@ -155,8 +157,8 @@ pub(crate) fn ln(x: f32) -> f32 {
     m + y + 0.693_359_4 * exponent
 }
 
-/// Cosine and sine of `turn` whole turns, for turns up to a million either way. Without a branch or
-/// a `floor`, so that it vectorizes.
+/// Cosine and sine of `turn` whole turns, for at most a million turns in either direction. It has no
+/// branch and no `floor`, so that it vectorizes.
 #[inline]
 pub(crate) fn cos_sin_turn(turn: f32) -> [f32; 2] {
     // Adding 1.5·2²³ rounds to the nearest integer and leaves it in the low bits.
@@ -184,13 +186,13 @@ pub struct Philox {
 }
 
 impl Philox {
-    /// The generator of `stream` under `seed`, at its start.
+    /// Creates the generator of `stream` under `seed`, at its start.
     #[must_use]
     pub const fn new(seed: u64, stream: Stream) -> Self {
         Self { key: key(seed), stream: stream as u32, block: 0, words: [0; 4], used: 4 }
     }
 
-    /// The same sequence from draw address `step` on: counter `(0, step, stream, 0)`.
+    /// Creates the generator of `stream` from draw address `step` on: counter `(0, step, stream, 0)`.
     #[must_use]
     pub const fn at_step(mut self, step: u32) -> Self {
         self.block = (step as u64) << 32;
@@ -210,10 +212,10 @@ impl Philox {
     }
 }
 
-/// Draws from any of `rand`'s generators that give the same values on every platform.
+/// Draws from `rand`'s generators with the same values on every platform.
 ///
-/// `rand`'s own distributions may change from version to version. These must not: the images of a seed,
-/// their order and every number of a recorded run follow from them.
+/// `rand`'s own distributions may change between versions. These must not: the images of a seed, their
+/// order and every number of a recorded run depend on them.
 pub trait Draw: Rng {
     /// Uniform in `[low, high)`. Takes one word.
     fn uniform(&mut self, low: f32, high: f32) -> f32 {
@@ -247,7 +249,8 @@ pub fn fill_normals(seed: u64, stream: Stream, step: u32, out: &mut [f32]) {
     fill_normals_keyed(key(seed), stream as u32, step, out);
 }
 
-/// The same for a clock's key. Eight counters go side by side, so that it vectorizes.
+/// Standard normals as [`fill_normals`] writes them, for a clock's key. Eight counters go side by side, so
+/// that it vectorizes.
 pub(crate) fn fill_normals_keyed(key: [u32; 2], stream: u32, step: u32, out: &mut [f32]) {
     const BLOCKS: usize = 8;
     for (group, out) in out.chunks_mut(4 * BLOCKS).enumerate() {
@@ -371,7 +374,7 @@ mod tests {
             rng.shuffle(&mut items);
             items
         }
-        // The order that this seed has always given.
+        // This seed has always given this order.
         assert_eq!(shuffled(Philox::new(7, Stream::Split)), [2, 3, 0, 1, 4, 5]);
         let mut items = shuffled(StdRng::seed_from_u64(7));
         assert_ne!(items, [0, 1, 2, 3, 4, 5]);

@@ -21,7 +21,7 @@ impl NoiseSchedule {
     pub fn edm(steps: usize, low: f64, high: f64, rho: f64) -> Result<Self> {
         if !(1..=1000).contains(&steps) {
             return Err(Error::bad_input(
-                format!("{steps} sampling steps"),
+                format!("The sampler cannot take {steps} steps"),
                 "Choose 1 to 1000 steps",
             ));
         }
@@ -36,7 +36,7 @@ impl NoiseSchedule {
         Ok(Self::levels(steps, low, high, rho))
     }
 
-    /// The paper's: 10 levels, σ from 80 to 0.002, ρ = 7.
+    /// The paper's schedule: 10 levels, σ from 80 to 0.002, ρ = 7.
     #[must_use]
     pub fn paper() -> Self {
         Self::levels(10, 0.002, 80.0, 7.0)
@@ -45,7 +45,7 @@ impl NoiseSchedule {
     fn levels(steps: usize, low: f64, high: f64, rho: f64) -> Self {
         let (first, last) = (high.powf(1.0 / rho), low.powf(1.0 / rho));
         let level = |i: usize| match i {
-            // The ends are exact, not what rounding makes of them.
+            // Both ends are exact, without rounding.
             0 => high as f32,
             i if i + 1 == steps => low as f32,
             i => (first + i as f64 / (steps - 1) as f64 * (last - first)).powf(rho) as f32,
@@ -53,7 +53,7 @@ impl NoiseSchedule {
         Self { sigmas: (0..steps).map(level).chain([0.0]).collect() }
     }
 
-    /// All levels, with the final 0.
+    /// All noise levels, including the final 0.
     #[must_use]
     pub fn sigmas(&self) -> &[f32] {
         &self.sigmas
@@ -66,32 +66,32 @@ impl NoiseSchedule {
     }
 }
 
-/// Whether a noise level can be worked with in single precision, where its square must be neither 0
-/// nor infinite.
+/// Checks that a noise level works in single precision, where its square must be neither 0 nor
+/// infinite.
 pub(crate) fn check_sigma(sigma: f32) -> Result<()> {
     if (1e-6..=1e6).contains(&sigma) {
         return Ok(());
     }
-    // Without the number: to print one takes 8 kB of the page's library.
+    // The number is left out: code that prints one takes 8 kB of the page's library.
     Err(Error::bad_input("A noise level is out of range", "Choose σ from 0.000001 to 1000000"))
 }
 
-/// How a step is taken.
+/// The order of a sampler's step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
-    /// First order, one evaluation a step: the paper's.
+    /// First order, with one evaluation per step, as in the paper.
     Euler,
-    /// Second order, two evaluations a step: EDM's.
+    /// Second order, with two evaluations per step, as in EDM.
     Heun,
 }
 
-/// A schedule and a method.
+/// A sampler: noise levels and a method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampler {
     /// The noise levels.
     pub schedule: NoiseSchedule,
-    /// How a step is taken.
+    /// How each step is taken.
     pub method: Method,
 }
 
@@ -104,7 +104,7 @@ impl Sampler {
 
     /// Records the starting noise `x_T = σ_max n` for `rows` images of `dim` numbers.
     ///
-    /// `clock` names the seed (see [`noise::clock`]): the same clock gives the same noise, whatever
+    /// `clock` holds the seed (see [`noise::clock`]): the same clock gives the same noise, whichever
     /// denoiser follows.
     pub fn record_noise(
         &self,
@@ -117,7 +117,7 @@ impl Sampler {
         noise::record(program, clock, Stream::SamplerNoise, Sigma::shared(levels), None, out, shape)
     }
 
-    /// Records the way from the noise in `start` to an image, keeping every point of it.
+    /// Records the path from the noise in `start` to an image, and keeps every point of it.
     pub fn record(
         &self,
         program: &mut Program,
@@ -160,18 +160,18 @@ impl Sampler {
     }
 }
 
-/// Starting noise: how many images of it, and its seed. The same noise leads different denoisers to
-/// images that can be compared.
+/// Starting noise: how many images to start, and the seed. From the same noise, different denoisers
+/// reach images that can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Noise {
-    /// Images to generate, for each member.
+    /// Images to generate per member.
     pub count: usize,
-    /// Seed of the noise.
+    /// Seed of the starting noise.
     pub seed: u64,
 }
 
-/// Draws samples from `denoiser`: rows of [`Denoiser::dim`] numbers, first those of the first member,
-/// then those of the next. All members start from the same noise.
+/// Draws samples from `denoiser`: rows of [`Denoiser::dim`] numbers, member by member. All members start
+/// from the same noise.
 pub async fn sample(
     engine: &Engine,
     denoiser: &dyn Denoiser,
@@ -195,17 +195,17 @@ pub async fn sample(
     loaded.read(end).await
 }
 
-/// The points that a sampler passes.
+/// The path of a sampler.
 #[derive(Debug, Clone)]
 pub struct Trajectory {
     /// `x_t` at each noise level, from the starting noise to the image.
     pub x: Vec<Buffer>,
-    /// `D(x_t)` at each noise level but the last, 0.
+    /// `D(x_t)` at each noise level except the final 0.
     pub denoised: Vec<Buffer>,
 }
 
 impl Trajectory {
-    /// The image that was reached.
+    /// The final image.
     #[must_use]
     pub fn end(&self) -> Buffer {
         self.x[self.x.len() - 1]

@@ -20,19 +20,19 @@ use crate::sampler::{Method, NoiseSchedule, Sampler};
 use crate::shape::Shape;
 use crate::train::{Config, Session};
 
-/// One check: it holds if the largest error is within the tolerance.
+/// One check. It holds if the largest error is within the tolerance.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Check {
     /// What is checked.
     pub name: &'static str,
-    /// Against what, as a sentence.
+    /// What the result is compared with, as a sentence.
     pub about: &'static str,
-    /// The largest error.
+    /// The largest error found.
     pub error: f64,
-    /// How large it may be.
+    /// The largest error allowed.
     pub tolerance: f64,
-    /// Whether it is not larger.
+    /// Whether the error is within the tolerance.
     pub holds: bool,
 }
 
@@ -43,10 +43,10 @@ impl Check {
     }
 }
 
-/// How many checks there are.
+/// The number of checks.
 pub const CHECKS: usize = TRIALS.len() + TRAININGS.len();
 
-/// Makes all [`CHECKS`]. An error means that the engine could not even compute.
+/// Runs all [`CHECKS`]. An error means that the engine could not compute at all.
 pub async fn self_check(engine: &Engine) -> Result<Vec<Check>> {
     let mut checks = Vec::new();
     for index in 0..CHECKS {
@@ -55,13 +55,13 @@ pub async fn self_check(engine: &Engine) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// Makes one check, so that each can be shown when it is done; none beyond the last.
+/// Runs one check, so that each can be shown as soon as it is done; returns `None` beyond the last.
 pub async fn check(engine: &Engine, index: usize) -> Result<Option<Check>> {
     check_spoilt(engine, index, |_| {}).await
 }
 
-/// The same, but `spoil` goes over everything that the engine gave, so that tests can play a broken
-/// one.
+/// Runs one check and lets `spoil` change everything that the engine returned, so that tests can
+/// simulate a broken engine.
 async fn check_spoilt(
     engine: &Engine,
     index: usize,
@@ -99,7 +99,7 @@ async fn check_spoilt(
 
 const MLP: Architecture = Architecture::Mlp { width: 17, depth: 2 };
 
-/// Four channels, as more numbers would be more shaders to compile: seconds on a software adapter.
+/// Four channels: more would mean more shaders to compile, which takes seconds on a software adapter.
 const UNET: Architecture = Architecture::UNet {
     shape: Shape { height: 8, width: 4, channels: 1 },
     width: 4,
@@ -114,9 +114,9 @@ struct Trial {
     about: &'static str,
     tolerance: f64,
     members: usize,
-    /// Records the routine, and tells which buffers to read.
+    /// Records the routine, and returns the buffers to read.
     record: Record,
-    /// What is wrong with their contents.
+    /// Computes the error of their contents.
     error: Judge,
 }
 
@@ -139,7 +139,7 @@ const TRIALS: [fn() -> Result<Trial>; 9] = [
 const TRAININGS: [(&str, Architecture, usize); 2] =
     [("Training, MLP", MLP, 15), ("Training, U-Net", UNET, 32)];
 
-/// The contents of each buffer must be as expected.
+/// Judges each buffer by the contents expected of it.
 fn must_equal(expected: Vec<Vec<f64>>) -> Judge {
     Box::new(move |ours| {
         worst(ours.iter().zip(&expected).map(|(ours, expected)| largest_error(ours, expected)))
@@ -157,7 +157,7 @@ fn philox_trial() -> Trial {
     }
     Trial {
         name: "Random numbers",
-        about: "Philox gives its published words, bit for bit; counted are the wrong ones.",
+        about: "Philox gives its published words, bit for bit; the error is the number of wrong ones.",
         tolerance: 0.0,
         members: 1,
         record: Box::new(move |p| {
@@ -177,7 +177,7 @@ fn philox_trial() -> Trial {
 fn matmul_trial() -> Trial {
     let [m, n, k] = [37, 41, 65];
     let (a, b) = (normals(1, m * k), normals(2, k * n));
-    // How far it is to the next row and the next column of A and of B in each layout.
+    // Distance to the next row and the next column of A and of B in each layout.
     let layouts: [(Layout, [[usize; 2]; 2]); 3] = [
         (Layout::Nn, [[k, 1], [n, 1]]),
         (Layout::Nt, [[k, 1], [1, k]]),
@@ -242,7 +242,7 @@ fn convolution_trial() -> Trial {
     }
 }
 
-/// What `denoiser` makes of rows of `x` at one noise level for each.
+/// Runs `denoiser` on the rows of `x`, each with its own noise level.
 fn denoise(denoiser: impl Denoiser + 'static, x: Vec<f32>, sigma: Vec<f32>) -> Record {
     Box::new(move |p| {
         let (rows, out) = (sigma.len(), p.buffer("D(x)", x.len())?);
@@ -253,10 +253,10 @@ fn denoise(denoiser: impl Denoiser + 'static, x: Vec<f32>, sigma: Vec<f32>) -> R
     })
 }
 
-/// Next to no noise.
+/// A negligible noise level.
 const QUIET: f32 = 0.002;
 
-/// D_M of some training images with noise; without any to speak of, it must return them.
+/// D_M on some noisy training images. If the noise is negligible, it must return the images.
 fn empirical_trial(sigma: f32) -> Result<Trial> {
     let (n, dim, rows) = (70, 19, 9);
     let pool = images(n, dim);
@@ -307,7 +307,7 @@ fn gaussian_trial() -> Result<Trial> {
     })
 }
 
-/// Against eq. 7 of the full text.
+/// The sampler's path, against eq. 7 of the full text.
 fn sampler_trial() -> Result<Trial> {
     let (dim, rows, steps) = (9, 3, 40);
     let (high, low) = (20.0, 0.05);
@@ -321,21 +321,21 @@ fn sampler_trial() -> Result<Trial> {
     }
     Ok(Trial {
         name: "Sampler",
-        about: "D_G's way from noise to image, against the closed form of its differential equation.",
+        about: "D_G's path from noise to image, against the closed form of its differential equation.",
         tolerance: 5e-3,
         members: 1,
         record: Box::new(move |p| {
             let placed = gaussian.place(p, rows)?;
             let start = p.buffer_with("noise", noise)?;
-            // One step before the last, which goes to σ = 0.
+            // The step before the last one, which goes to σ = 0.
             Ok(vec![sampler.record(p, &*placed, start)?.x[steps]])
         }),
         error: must_equal(vec![expected]),
     })
 }
 
-/// The backward pass against central differences, one random direction in each tensor. All shifted
-/// weights are members of one program: member 0 stands still, the others come in pairs.
+/// The backward pass against central differences, in one random direction per tensor. All shifted
+/// weights are members of one program: member 0 is not shifted, the others come in pairs.
 fn gradient_trial(name: &'static str, architecture: &Architecture, dim: usize) -> Result<Trial> {
     let rows = 3;
     let network = architecture.network(dim)?;
@@ -345,7 +345,7 @@ fn gradient_trial(name: &'static str, architecture: &Architecture, dim: usize) -
     let direction = normals(4, len);
     let step = |len: usize| 0.03 / (len as f32).sqrt();
     let mut base = parameters.initial(1);
-    // No layer may begin at zero: it would hide those before it.
+    // No layer may start at zero: it would hide the layers before it.
     base.iter_mut().zip(normals(3, len)).for_each(|(w, n)| *w += 0.1 * n);
     let mut weights = base.clone();
     for tensor in &tensors {
@@ -394,7 +394,8 @@ fn gradient_trial(name: &'static str, architecture: &Architecture, dim: usize) -
     })
 }
 
-/// Two steps of two members: against the CPU engine, or on the CPU against the second one alone.
+/// Trains two members for two steps and compares them with the CPU engine, or on the CPU with the second
+/// member trained alone.
 async fn training(
     engine: &Engine,
     spoil: fn(&mut [f32]),
@@ -425,19 +426,19 @@ async fn training(
     Ok(worst(ours.iter().zip(expected).map(|(ours, expected)| {
         let second = &ours[ours.len() - expected.len()..];
         let missing: Vec<f32> = second.iter().zip(&*expected).map(|(a, b)| a - b).collect();
-        // As a whole: Adam makes a full step even of a gradient that is nothing but rounding.
+        // The weights are compared as a whole: Adam takes a full step even if a gradient is mere rounding.
         (dot(&missing, &missing) / dot(expected, expected)).sqrt()
     })))
 }
 
-/// Standard normals, others for each `index`.
+/// Standard normals, different for each `index`.
 fn normals(index: u32, len: usize) -> Vec<f32> {
     let mut values = vec![0.0; len];
     fill_normals(1, Stream::Test, index, &mut values);
     values
 }
 
-/// Images whose pixels hang together.
+/// Images whose neighbouring pixels are correlated.
 fn images(n: usize, dim: usize) -> Vec<f32> {
     let mut sum = 0.1;
     let walk = |v: &f32| {
@@ -455,18 +456,18 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
 }
 
-/// The largest difference, relative to the largest number expected.
+/// The largest difference, relative to the largest expected number.
 fn largest_error(ours: &[f32], expected: &[f64]) -> f64 {
     let scale = expected.iter().fold(f64::MIN_POSITIVE, |scale, value| scale.max(value.abs()));
     worst(ours.iter().zip(expected).map(|(a, b)| (f64::from(*a) - b).abs() / scale))
 }
 
-/// The largest of some errors; what is no number is as wrong as can be.
+/// The largest of some errors; NaN counts as infinitely large.
 fn worst(errors: impl Iterator<Item = f64>) -> f64 {
     errors.fold(0.0, |worst, error| if error.is_nan() { f64::INFINITY } else { worst.max(error) })
 }
 
-/// Eq. 4, by the book.
+/// Eq. 4, term by term.
 fn weighted_mean(pool: &[f32], x: &[f32], sigma: f64) -> Vec<f64> {
     let square = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).powi(2);
     let set = pool.chunks_exact(x.len());
@@ -483,8 +484,8 @@ fn weighted_mean(pool: &[f32], x: &[f32], sigma: f64) -> Vec<f64> {
     mean
 }
 
-/// A convolution, by the book: tap `(i, j)` of output `o` falls on `down · o + (i, j) - 1` of the
-/// input enlarged `up` times, and on zero outside of it.
+/// A convolution by its definition: tap `(i, j)` of output `o` falls on `down · o + (i, j) - 1` of the
+/// input enlarged `up` times, and on zero outside it.
 fn convolve(conv: &Conv, x: &[f32], parameters: &[f32]) -> Vec<f64> {
     let Conv { batch, size: [height, width], channels: [inputs, outputs], scale } = *conv;
     let [up, down] = match scale {
@@ -500,7 +501,7 @@ fn convolve(conv: &Conv, x: &[f32], parameters: &[f32]) -> Vec<f64> {
             (pixel / out_width / out_height, pixel / out_width % out_height, pixel % out_width);
         let mut sum = f64::from(parameters[conv.bias() + channel]);
         for tap in 0..TAPS {
-            // One more than on the input, so that it is not below 0.
+            // One more than the position on the input, so that it is never negative.
             let (y, x_) = (down * row + tap / 3, down * column + tap % 3);
             let inside = (1..=up * height).contains(&y) && (1..=up * width).contains(&x_);
             if !inside {
@@ -522,7 +523,7 @@ fn convolve(conv: &Conv, x: &[f32], parameters: &[f32]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// An engine that errs a little, mixes up its numbers or gives none passes no check at all.
+    /// An engine that is slightly wrong, mixes up its numbers or returns none fails every check.
     #[test]
     fn every_check_can_fail() {
         let wrong: [fn(&mut [f32]); 3] = [

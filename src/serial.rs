@@ -1,48 +1,264 @@
 //! How configurations and reports are read and written.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use std::fmt::{self, Display, Formatter};
+use std::vec;
+
+use erased_serde::Serialize;
+use serde::de::value::{MapAccessDeserializer, StringDeserializer};
+use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, Unexpected, Visitor};
+use serde::forward_to_deserialize_any;
 use serde_json::Value;
+use serde_json::map;
 
 use crate::error::{Error, Result};
+use crate::platform;
 
 /// Reads JSON text.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
-    let mut json = serde_json::Deserializer::from_str(text);
-    let value = serde_path_to_error::deserialize(&mut json).map_err(located)?;
-    json.end().map_err(|error| Error::bad_input(error.to_string(), ""))?;
-    Ok(value)
+    read(platform::parse_json(text).map_err(|problem| Error::bad_input(problem, ""))?)
 }
 
-/// Reads a JSON value.
+/// Reads a JSON value. An error says where it happened: ``train.batch: invalid type …``.
 pub fn read<T: DeserializeOwned>(value: Value) -> Result<T> {
-    serde_path_to_error::deserialize(value).map_err(located)
+    T::deserialize(Reader(value)).map_err(|problem| Error::bad_input(problem.to_string(), ""))
 }
 
-/// An error with the place where it happened: ``train.batch: invalid type …``.
-#[expect(clippy::needless_pass_by_value, reason = "it maps an error")]
-fn located(error: serde_path_to_error::Error<serde_json::Error>) -> Error {
-    let (path, inner) = (error.path().to_string(), error.inner());
-    let place = if path == "." { String::new() } else { format!("{path}: ") };
-    Error::bad_input(format!("{place}{inner}"), "")
+/// A JSON value that is read. Every type is compiled for this reader alone, and each visitor for the one
+/// kind of value that it expects: with `serde_path_to_error`, which notes paths for any format, reading
+/// was a fifth of the page's library.
+struct Reader(Value);
+
+/// What is wrong, and where: the path is put together on the way out.
+#[derive(Debug)]
+struct Problem {
+    path: String,
+    message: String,
+}
+
+impl Problem {
+    /// The same problem, seen from outside of `place`: a name, or an index in brackets.
+    fn at(self, place: &str) -> Self {
+        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        Self { path: format!("{place}{dot}{}", self.path), ..self }
+    }
+}
+
+impl Display for Problem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let colon = if self.path.is_empty() { "" } else { ": " };
+        write!(f, "{}{colon}{}", self.path, self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl de::Error for Problem {
+    fn custom<T: Display>(message: T) -> Self {
+        Self { path: String::new(), message: message.to_string() }
+    }
+}
+
+impl Reader {
+    fn refuse(&self, expected: &dyn de::Expected) -> Problem {
+        let found = match &self.0 {
+            Value::Null => Unexpected::Unit,
+            Value::Bool(value) => Unexpected::Bool(*value),
+            Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
+                (Some(value), ..) => Unexpected::Unsigned(value),
+                (_, Some(value), _) => Unexpected::Signed(value),
+                (.., value) => Unexpected::Float(value.unwrap_or(f64::NAN)),
+            },
+            Value::String(text) => Unexpected::Str(text),
+            Value::Array(_) => Unexpected::Seq,
+            Value::Object(_) => Unexpected::Map,
+        };
+        de::Error::invalid_type(found, expected)
+    }
+
+    fn number<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        let Value::Number(number) = &self.0 else { return Err(self.refuse(&visitor)) };
+        match (number.as_u64(), number.as_i64(), number.as_f64()) {
+            (Some(value), ..) => visitor.visit_u64(value),
+            (_, Some(value), _) => visitor.visit_i64(value),
+            (.., value) => visitor.visit_f64(value.unwrap_or(f64::NAN)),
+        }
+    }
+
+    fn text<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        match self.0 {
+            Value::String(text) => visitor.visit_string(text),
+            _ => Err(self.refuse(&visitor)),
+        }
+    }
+
+    fn list<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        match self.0 {
+            Value::Array(list) => visitor.visit_seq(Items { left: list.into_iter(), next: 0 }),
+            _ => Err(self.refuse(&visitor)),
+        }
+    }
+
+    fn object<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        match self.0 {
+            Value::Object(object) => visitor.visit_map(Fields::of(object)),
+            _ => Err(self.refuse(&visitor)),
+        }
+    }
+}
+
+/// Methods of a deserializer that do what another one does.
+macro_rules! same {
+    ($($name:ident($($extra:ty),*) => $does:ident;)*) => {
+        $(fn $name<V: Visitor<'de>>(self, $(_: $extra,)* visitor: V) -> Result<V::Value, Problem> {
+            self.$does(visitor)
+        })*
+    };
+}
+
+impl<'de> de::Deserializer<'de> for Reader {
+    type Error = Problem;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        match self.0 {
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(value) => visitor.visit_bool(value),
+            Value::Number(_) => self.number(visitor),
+            Value::String(text) => visitor.visit_string(text),
+            Value::Array(_) => self.list(visitor),
+            Value::Object(_) => self.object(visitor),
+        }
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        match self.0 {
+            Value::Bool(value) => visitor.visit_bool(value),
+            _ => Err(self.refuse(&visitor)),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Problem> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    /// `"variant"` or `{"variant": content}`.
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Problem> {
+        match self.0 {
+            Value::String(name) => visitor.visit_enum(name.into_deserializer()),
+            Value::Object(object) if object.len() == 1 => {
+                visitor.visit_enum(MapAccessDeserializer::new(Fields::of(object)))
+            }
+            _ => Err(self.refuse(&visitor)),
+        }
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        visitor.visit_unit()
+    }
+
+    same! {
+        deserialize_u8() => number; deserialize_u16() => number; deserialize_u32() => number;
+        deserialize_u64() => number; deserialize_u128() => number;
+        deserialize_i8() => number; deserialize_i16() => number; deserialize_i32() => number;
+        deserialize_i64() => number; deserialize_i128() => number;
+        deserialize_f32() => number; deserialize_f64() => number;
+        deserialize_str() => text; deserialize_string() => text; deserialize_identifier() => text;
+        deserialize_seq() => list; deserialize_tuple(usize) => list;
+        deserialize_tuple_struct(&'static str, usize) => list;
+        deserialize_map() => object;
+        deserialize_struct(&'static str, &'static [&'static str]) => object;
+    }
+
+    forward_to_deserialize_any! { char bytes byte_buf unit unit_struct }
+}
+
+/// The items of a list that are not yet read.
+struct Items {
+    left: vec::IntoIter<Value>,
+    next: usize,
+}
+
+impl<'de> de::SeqAccess<'de> for Items {
+    type Error = Problem;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Problem> {
+        let Some(value) = self.left.next() else { return Ok(None) };
+        let index = self.next;
+        self.next += 1;
+        seed.deserialize(Reader(value)).map(Some).map_err(|e| e.at(&format!("[{index}]")))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.left.len())
+    }
+}
+
+/// The fields of an object that are not yet read.
+struct Fields {
+    left: map::IntoIter,
+    current: (String, Value),
+}
+
+impl Fields {
+    fn of(object: map::Map<String, Value>) -> Self {
+        Self { left: object.into_iter(), current: Default::default() }
+    }
+}
+
+impl<'de> de::MapAccess<'de> for Fields {
+    type Error = Problem;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Problem> {
+        let Some(field) = self.left.next() else { return Ok(None) };
+        self.current = field;
+        let name: StringDeserializer<Problem> = self.current.0.clone().into_deserializer();
+        seed.deserialize(name).map(Some).map_err(|e| e.at(&self.current.0))
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Problem> {
+        seed.deserialize(Reader(self.current.1.take())).map_err(|e| e.at(&self.current.0))
+    }
 }
 
 /// A value as JSON text.
-pub fn to_json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value)
-        .map_err(|error| Error::internal(format!("A value could not be written as JSON: {error}")))
+pub fn to_json<T: Serialize>(value: &T) -> Result<String> {
+    platform::to_json(value).map_err(unwritten)
 }
 
 /// A value as a JSON value.
-pub fn to_value(value: &impl Serialize) -> Result<Value> {
-    serde_json::to_value(value)
-        .map_err(|error| Error::internal(format!("A value could not be written as JSON: {error}")))
+pub fn to_value<T: Serialize>(value: &T) -> Result<Value> {
+    platform::to_value(value).map_err(unwritten)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it maps an error")]
+fn unwritten(error: String) -> Error {
+    Error::internal(format!("A value could not be written as JSON: {error}"))
 }
 
 /// Writes `f32`s as the shortest decimals that name them. serde widens 0.4 to 0.4000000059604645
 /// for readers that hold `f64`s, such as JavaScript; a reader should see the 0.4 that was written.
 pub mod decimal {
     use serde::{Serialize, Serializer};
+
+    use crate::platform;
 
     /// Numbers that are written as decimals.
     pub trait Decimal {
@@ -56,7 +272,7 @@ pub mod decimal {
         type Wide = f64;
         fn widen(&self) -> f64 {
             // Every finite f32 prints as a number.
-            self.to_string().parse().unwrap_or(f64::NAN)
+            platform::parse_f64(&self.to_string())
         }
     }
 
@@ -83,7 +299,7 @@ pub mod decimal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde::Deserialize;
+    use serde::{Deserialize, Serialize};
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -103,7 +319,7 @@ mod tests {
     fn errors_say_what_and_where() {
         let refuse = |text: &str| parse::<Outer>(text).unwrap_err().message.clone();
         assert!(refuse("{").contains("line 1"));
-        assert!(refuse("{} {}").contains("missing field `list`"));
+        assert!(refuse("{} {}").contains("trailing characters"));
         assert!(refuse(r#"{"list":[1,-1]}"#).starts_with("list[1]: invalid value"));
         assert!(refuse(r#"{"lists":[]}"#).contains("unknown field `lists`"));
         let inner = refuse(r#"{"list":[],"inner":{"number":"x"}}"#);

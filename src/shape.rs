@@ -17,14 +17,14 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Values of one image; the largest number there is if they cannot be counted.
+    /// Number of values in one image, or the largest integer if it overflows.
     #[must_use]
     pub const fn dim(self) -> usize {
         self.height.saturating_mul(self.width).saturating_mul(self.channels)
     }
 }
 
-/// Width, height, and that it is in colour if it is.
+/// Prints width, height, and the three channels of an image in colour.
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let colour = if self.channels == 3 { " × 3" } else { "" };

@@ -1,4 +1,4 @@
-// Philox4x32-10 and what is made of it. Twin of src/rng.rs: same words, same polynomials.
+// Philox4x32-10 and the numbers drawn from it. Twin of src/rng.rs: same words, same polynomials.
 
 // Low and high word of a 32 x 32 bit product.
 fn widening(a: u32, b: u32) -> vec2u {
@@ -32,7 +32,7 @@ fn unit(bits: u32) -> f32 {
     return f32(bits >> 8u) * (1.0 / 16777216.0);
 }
 
-// Integer in 0..n by a high product.
+// Integer in 0..n by the high half of a product.
 fn below(bits: u32, n: u32) -> u32 {
     return widening(bits, n).y;
 }

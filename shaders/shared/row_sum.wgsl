@@ -4,7 +4,7 @@ const ROW_PARTS = select(2u, 8u, ROW_THREADS == 64u);
 var<workgroup> row_values: array<f32, ROW_THREADS>;
 var<workgroup> row_parts: array<f32, ROW_PARTS>;
 
-// Every thread of the workgroup must call it, and all get the sum.
+// Every thread of the workgroup must call it, and each gets the sum.
 fn row_sum(value: f32, lane: u32) -> f32 {
     row_values[lane] = value;
     workgroupBarrier();

@@ -1,4 +1,4 @@
-//! Whether this machine computes what it should.
+//! `check`: whether this machine computes correctly.
 
 use clap::Args;
 use hidden_gaussian::Result;
@@ -10,7 +10,7 @@ use super::{EngineName, json};
 
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// Where to compute
+    /// Engine to compute on
     #[arg(long, value_enum, default_value = "auto")]
     engine: EngineName,
     /// Print as JSON
@@ -18,7 +18,7 @@ pub(super) struct Check {
     json: bool,
 }
 
-/// Prints the checks; whether all hold.
+/// Prints the checks and returns whether all hold.
 pub(super) fn command(args: &Check) -> Result<bool> {
     let engine = args.engine.open()?;
     let checks = block_on(self_check(&engine))?;

@@ -1,4 +1,4 @@
-//! Where the images come from, and what they look like.
+//! Where the images come from, and `data`, which shows them.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -19,51 +19,51 @@ use serde_json::json;
 use super::pictures::write_sheet;
 use super::{Data, json};
 
-/// Images that are kept apart from training, at most.
+/// Most images that are held out from training.
 const HELD_OUT: usize = 500;
 
-/// The set that is drawn, not read.
+/// The set that is drawn instead of read.
 const FACES: &str = "faces";
-/// The set that is fetched.
+/// The set that is downloaded.
 const CIFAR10: &str = "cifar10";
 
-/// Where the shipped sets lie, in the repository.
+/// The folder of the shipped sets in the repository.
 const SHIPPED: &str = "www/public/data";
 
-/// A set of images, how it is read and how it is shuffled.
+/// A set of images, and how it is read and shuffled.
 #[derive(Debug, Args)]
 pub(super) struct Source {
     /// faces, patches, fashion, mnist, cifar10, or a path: IDX, CIFAR-10, .npy, one of them in a zip or
     /// gzip, or a folder or zip of PNG, JPEG or WebP pictures
-    /// [default: faces, and for the presets of that name cifar10]
+    /// [default: faces, or cifar10 for the presets of that name]
     #[arg(long, value_name = "SET", verbatim_doc_comment)]
     data: Option<String>,
-    /// Pixels along a side [default: as in the file up to 64; 12 to 16 for the sets that come with this
-    /// program, as the preset says]
+    /// Pixels per side [default: as in the file, up to 64; 12 to 16 for the shipped sets, depending on the
+    /// preset]
     #[arg(long, value_name = "N", verbatim_doc_comment)]
     size: Option<usize>,
-    /// Colours [default: as in the file]
+    /// Colours of the images [default: as in the file]
     #[arg(long, value_enum)]
     channels: Option<ChannelsName>,
-    /// How pictures become square
+    /// How pictures are made square
     #[arg(long, value_enum, num_args = 0..=1, default_value = "centre", default_missing_value = "centre")]
     crop: Crop,
-    /// Images of this class only, in a set with labels
+    /// Only images of this class, in a set with labels
     #[arg(long, value_name = "NAME")]
     class: Option<String>,
-    /// Images that are kept apart from training [default: the test images, if the set has some; else a
+    /// Images that are held out from training [default: the set's own test images; without any, a
     /// quarter, at most 500]
     #[arg(long, value_name = "N")]
     held_out: Option<usize>,
     /// The number that determines every random choice, or `random` for a fresh one
     #[arg(long, value_name = "SEED", default_value = "1", value_parser = seed)]
     pub(super) seed: u64,
-    /// The set, once it was read.
+    /// The set, once it has been read.
     #[arg(skip)]
     loaded: RefCell<Option<Rc<Dataset>>>,
 }
 
-/// Parses a seed. `random` draws one and prints it, on standard error, so that the run can be repeated.
+/// Parses a seed. `random` draws one and prints it on standard error, so that the run can be repeated.
 pub(super) fn seed(text: &str) -> Result<u64, String> {
     if text == "random" {
         let seed = fresh_seed().map_err(|error| error.to_string())?;
@@ -83,9 +83,9 @@ enum ChannelsName {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Crop {
-    /// Cut to the square in the middle
+    /// Crop to the square in the middle
     Centre,
-    /// Squashed
+    /// Stretch to a square
     None,
 }
 
@@ -104,12 +104,12 @@ impl Source {
         }
     }
 
-    /// The name of the set, if the reader gave one.
+    /// The name of the set, if one was given.
     pub(super) fn named(&self) -> Option<&str> {
         self.data.as_deref()
     }
 
-    /// The set, with at least `train` training images beside the held-out ones if it can be drawn.
+    /// Loads the set, with at least `train` training images beside the held-out ones if it can be drawn.
     pub(super) fn dataset(&self, preset: Preset, train: usize) -> Result<Rc<Dataset>> {
         if let Some(set) = &*self.loaded.borrow() {
             return Ok(Rc::clone(set));
@@ -136,22 +136,22 @@ impl Source {
         let count = train.saturating_add(self.held_out.unwrap_or(HELD_OUT));
         let set = Rc::new(load(name, &options, self.class.as_deref(), self.seed, count)?);
         if name != FACES {
-            // It has all its images at once, and those of a large set take a while to read.
+            // All its images are loaded at once, and a large set takes a while to read.
             *self.loaded.borrow_mut() = Some(Rc::clone(&set));
         }
         Ok(set)
     }
 
-    /// The set, shuffled and split. It is read again if it is asked for again.
+    /// Shuffles and splits the set. It is read again if it is needed again.
     pub(super) fn split(&self, set: &Rc<Dataset>) -> Result<Split> {
         self.loaded.take();
-        // A set with test images needs to give up none for training.
+        // A set with test images need not hold out any others.
         let default = || if set.test().is_some() { 0 } else { set.hold_out(4, HELD_OUT) };
         set.split(self.seed, self.held_out.unwrap_or_else(default))
     }
 }
 
-/// The same images again, from `path` if they came from a file that has moved.
+/// Reproduces the images of a recipe, from `path` if their file has moved.
 pub(super) fn again(recipe: &Recipe, path: Option<&str>) -> Result<Split> {
     let Recipe { set, size, seed, count, held_out, class, .. } = recipe;
     let options = Options {
@@ -166,7 +166,7 @@ pub(super) fn again(recipe: &Recipe, path: Option<&str>) -> Result<Split> {
     Ok(split)
 }
 
-/// The set `name`: as many as `count` images if it can be drawn, all that there are if it is read.
+/// Loads the set `name`: `count` images if it can be drawn, and otherwise all.
 fn load(
     name: &str,
     options: &Options,
@@ -179,10 +179,10 @@ fn load(
             if options.channels == Some(Channels::Colour) {
                 return Err(Error::bad_input(
                     "Faces are grey",
-                    "Choose another set, or no colours",
+                    "Choose another set, or omit --channels colour",
                 ));
             }
-            // A number beyond this is refused like all that are too large.
+            // Any larger number is refused as too large, too.
             let count = u32::try_from(count).unwrap_or(u32::MAX);
             faces(seed, count, options.size.unwrap_or(Preset::Quick.side()))?
         }
@@ -192,7 +192,7 @@ fn load(
             if !path.exists() {
                 return Err(Error::bad_input(
                     format!("{} is missing", path.display()),
-                    "In the repository, run `cargo xtask build` first: it packs the sets",
+                    "Run `cargo xtask build` in the repository, which packs the sets",
                 ));
             }
             read(&path, options)?
@@ -205,10 +205,10 @@ fn load(
     }
 }
 
-/// What to download.
+/// Arguments of `fetch`.
 #[derive(Debug, Args)]
 pub(super) struct Fetch {
-    /// The set
+    /// The set to download
     #[arg(value_enum)]
     set: Fetched,
 }
@@ -235,7 +235,7 @@ pub(super) fn fetch(args: &Fetch) -> Result<bool> {
     Ok(true)
 }
 
-/// Images in a row of a sheet, and rows.
+/// Images per row of a sheet, and rows.
 const SHEET: [usize; 2] = [24, 12];
 
 pub(super) fn command(args: &Data) -> Result<bool> {
@@ -277,7 +277,7 @@ pub(super) fn command(args: &Data) -> Result<bool> {
     Ok(true)
 }
 
-/// The classes that there are, each with the number of its images.
+/// The classes that occur, each with its number of images.
 fn per_class(labels: &Labels) -> impl Iterator<Item = (&str, usize)> {
     let count = |class: usize| {
         let of_it = |label: &&u8| usize::from(**label) == class;

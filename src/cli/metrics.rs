@@ -1,4 +1,4 @@
-//! Measures the networks of a saved run.
+//! `metrics`: measures the networks of a saved run.
 
 use clap::Args;
 use hidden_gaussian::Result;
@@ -13,15 +13,15 @@ use super::sample::SamplerArgs;
 use super::saved::{Saved, SavedNetworks};
 use super::table::{Table, Tabulate, beside, estimate};
 
-/// What to measure.
+/// Arguments of `metrics`.
 #[derive(Debug, Args)]
 pub(super) struct Metrics {
     #[command(flatten)]
     saved: Saved,
-    /// Noise levels
+    /// Noise levels to measure at
     #[arg(long, value_name = "σ,…", value_delimiter = ',')]
     sigmas: Option<Vec<f32>>,
-    /// Samples to draw from each network, and images to denoise
+    /// Samples to draw per network, and images to denoise
     #[arg(long, default_value_t = 100, value_parser = super::sample::count)]
     count: usize,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub(super) fn command(args: &Metrics) -> Result<bool> {
     Ok(true)
 }
 
-/// What changes with the noise level.
+/// The table of what changes with the noise level.
 fn over_sigma(points: &[Point], evaluation: &EvalConfig) -> Result<Table> {
     let beside = beside(&points.iter().collect::<Vec<_>>());
     let letters = || beside.iter().map(|entry| entry.letter());

@@ -1,8 +1,11 @@
 //! The command line: arguments in, tables and files out.
 
 mod check;
+mod checkpoint;
 mod claims;
+mod clocks;
 mod data;
+mod league;
 mod metrics;
 mod pictures;
 mod record;
@@ -18,11 +21,13 @@ mod train;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use checkpoint::CheckpointEvery;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::experiment::{
-    Experiment, Preset, emergence::Emergence, gaussian_bias::GaussianBias,
-    strong_generalization::StrongGeneralization, transition::Transition,
+    Experiment, Preset, clocks::Clocks, emergence::Emergence, gaussian_bias::GaussianBias,
+    league::League, modes::Modes, strong_generalization::StrongGeneralization,
+    transition::Transition,
 };
 use hidden_gaussian::{Error, Result};
 use pollster::block_on;
@@ -37,7 +42,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Figure 1: copies among the samples, and linearity, against the number of training images
+    /// Figure 1: memorized samples and linearity against the number of training images
     #[command(name = Transition::NAME)]
     Transition(RunArgs),
     /// Figure 2: which of D_L, D_G and D_M a network is close to
@@ -46,9 +51,22 @@ enum Command {
     /// Figure 3: small networks and young networks
     #[command(name = Emergence::NAME)]
     Emergence(RunArgs),
-    /// Networks that share no training image, from the same noise
+    /// Networks that share no training image, sampled from the same noise
     #[command(name = StrongGeneralization::NAME)]
     StrongGeneralization(RunArgs),
+    /// How well theories predict a network and denoise
+    #[command(name = League::NAME)]
+    League(RunArgs),
+    /// At which noise level the memorizing denoiser begins to memorize
+    Edge(league::EdgeArgs),
+    /// Two clocks: when networks begin to generalize, and when they begin to memorize
+    #[command(name = Clocks::NAME)]
+    Clocks(RunArgs),
+    /// Two clocks in the random-features model, in closed form
+    RandomFeatures(clocks::Features),
+    /// Modes in order: when samples gain the variance of the images along each principal axis
+    #[command(name = Modes::NAME)]
+    Modes(RunArgs),
     /// Train networks and save them
     Train(train::Train),
     /// Draw samples from a saved run
@@ -57,11 +75,11 @@ enum Command {
     Metrics(metrics::Metrics),
     /// Describe a data set, and draw a contact sheet
     Data(Data),
-    /// Download a data set that does not come with this program
+    /// Download a data set that is not shipped with this program
     Fetch(data::Fetch),
-    /// Print the tables of denoisers, experiments, data sets and presets, as JSON
+    /// Print the tables of denoisers, experiments, data sets and presets as JSON
     Tables,
-    /// Record the runs that come with the page
+    /// Record the runs that are shipped with the page
     Record(record::Record),
     /// Check that this machine computes correctly
     Check(check::Check),
@@ -73,10 +91,10 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct RunArgs {
-    /// Size of the experiment
+    /// Preset, which determines the size of the experiment
     #[arg(long, value_enum, default_value = "quick")]
     preset: PresetName,
-    /// A configuration, as reports hold it, instead of the preset's
+    /// Configuration in the form of a report's, instead of the preset's
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Print the configuration and stop; edit it and pass it to --config
@@ -87,10 +105,12 @@ struct RunArgs {
     /// Resume a run that was stopped, with its own configuration
     #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "config", "seed"])]
     resume: Option<PathBuf>,
-    /// Write the report, as JSON, to this file
+    #[command(flatten)]
+    checkpoints: CheckpointEvery,
+    /// Write the report as JSON to this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Print the report, as JSON, instead of a table
+    /// Print the report as JSON instead of a table
     #[arg(long)]
     json: bool,
 }
@@ -99,10 +119,10 @@ struct RunArgs {
 struct Data {
     #[command(flatten)]
     source: data::Source,
-    /// Size of the experiment
+    /// Preset, which determines the size of the images
     #[arg(long, value_enum, default_value = "quick")]
     preset: PresetName,
-    /// Write a sheet of the first images, as PNG, to this file
+    /// Write a contact sheet of the first images as PNG to this file
     #[arg(long, value_name = "FILE")]
     sheet: Option<PathBuf>,
     /// Print as JSON
@@ -112,9 +132,19 @@ struct Data {
 
 #[derive(Debug, Args)]
 struct Reproduce {
-    /// Run the main and the faithful presets, too: a quarter of an hour on two cores
+    /// Also run the main and faithful presets, which take a quarter of an hour on two cores, and CIFAR-10,
+    /// which takes an hour
     #[arg(long)]
     all: bool,
+    /// Run only Figure 1 on CIFAR-10, in colour: an hour on two cores
+    #[arg(long, conflicts_with = "all")]
+    cifar: bool,
+    /// Judge CIFAR-10 by an existing report, or by the one in a folder of recorded runs
+    #[arg(long, value_name = "PATH")]
+    recorded: Option<PathBuf>,
+    /// Check claims of later papers instead
+    #[arg(long, conflicts_with_all = ["all", "cifar"])]
+    beyond: bool,
     #[command(flatten)]
     common: Common,
     /// Print as JSON
@@ -127,13 +157,13 @@ struct Reproduce {
 struct Common {
     #[command(flatten)]
     source: data::Source,
-    /// Where to compute
+    /// Engine to compute on
     #[arg(long, value_enum, default_value = "auto")]
     engine: EngineName,
 }
 
 impl Common {
-    /// The options that a resumed run needs again.
+    /// The options that must be repeated to resume a run.
     fn again(&self) -> String {
         let data = self.source.named().map(|data| format!(" --data {data}"));
         let engine = self.engine.to_possible_value().filter(|_| self.engine != EngineName::Auto);
@@ -170,16 +200,16 @@ impl From<PresetName> for Preset {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum EngineName {
-    /// The GPU, if there is a real one, else the CPU
+    /// The GPU if there is one in hardware, otherwise the CPU
     Auto,
-    /// This processor, all cores
+    /// This processor, with all cores
     Cpu,
     /// The GPU
     Gpu,
 }
 
 impl EngineName {
-    /// Opens the engine; Ctrl-C cancels its work.
+    /// Opens the engine, whose work Ctrl-C cancels.
     fn open(self) -> Result<Engine> {
         let engine = match self {
             Self::Cpu => Engine::cpu(),
@@ -200,6 +230,11 @@ pub(crate) fn main() -> ExitCode {
         Command::GaussianBias(run) => run_to_end::command::<GaussianBias>(&run),
         Command::Emergence(run) => run_to_end::command::<Emergence>(&run),
         Command::StrongGeneralization(run) => run_to_end::command::<StrongGeneralization>(&run),
+        Command::League(run) => run_to_end::command::<League>(&run),
+        Command::Edge(args) => league::edge(&args),
+        Command::Clocks(run) => run_to_end::command::<Clocks>(&run),
+        Command::RandomFeatures(args) => clocks::features(&args),
+        Command::Modes(run) => run_to_end::command::<Modes>(&run),
         Command::Train(args) => train::command(&args),
         Command::Sample(args) => sample::command(&args),
         Command::Metrics(args) => metrics::command(&args),
@@ -220,18 +255,18 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// Says what went wrong.
+/// Prints an error.
 fn failed(error: &Error) -> ExitCode {
     eprintln!("{error}");
     ExitCode::from(2)
 }
 
-/// An error of the file system at `path`.
+/// Turns an error of the file system at `path` into ours.
 fn file_error(path: &std::path::Path, error: &impl std::fmt::Display) -> Error {
     Error::bad_input(format!("{}: {error}", path.display()), "")
 }
 
-/// A value as indented JSON.
+/// Formats a value as indented JSON.
 fn json(value: &impl serde::Serialize) -> Result<String> {
     let text = serde_json::to_string_pretty(value);
     text.map_err(|error| Error::internal(format!("The output could not be written: {error}")))

@@ -1,4 +1,4 @@
-//! Images as files.
+//! Writes images as files.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -9,7 +9,7 @@ use hidden_gaussian::data::Shape;
 
 use super::file_error;
 
-/// Writes images of pixels in [-1, 1] side by side as PNG, `columns` to a row; each group begins on
+/// Writes images of pixels in [-1, 1] side by side as PNG, with `columns` per row; each group begins on
 /// a new row.
 pub(super) fn write_sheet(
     path: &Path,
@@ -28,7 +28,7 @@ pub(super) fn write_sheet(
             for (i, image) in row.chunks_exact(dim).enumerate() {
                 for (y, values) in image.chunks_exact(line).enumerate() {
                     let at = top + y * width + i * line;
-                    // The cast rounds towards zero and saturates.
+                    // The cast truncates towards zero and saturates.
                     let bytes = values.iter().map(|value| (value * 127.5 + 128.0) as u8);
                     pixels[at..at + line].iter_mut().zip(bytes).for_each(|(p, byte)| *p = byte);
                 }
@@ -54,7 +54,7 @@ pub(super) fn write_npy(path: &Path, shape: Shape, images: &[f32]) -> Result<()>
     let header = format!(
         "{{'descr': '<f4', 'fortran_order': False, 'shape': ({count}, {height}, {width}, {channels})}}"
     );
-    // What comes before the numbers, 10 bytes and the header with its newline, fills blocks of 64.
+    // Everything before the numbers, 10 bytes and the header with its newline, fills blocks of 64.
     let length = (header.len() + 11).next_multiple_of(64) - 10;
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend((length as u16).to_le_bytes());

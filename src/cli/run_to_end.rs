@@ -12,6 +12,7 @@ use hidden_gaussian::{Error, ErrorKind, Result, serial};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use pollster::block_on;
 
+use super::checkpoint::Checkpoint;
 use super::stop::was_stopped;
 use super::table::Tabulate;
 use super::{RunArgs, data, file_error, json};
@@ -33,7 +34,7 @@ where
     let (config, split) = match &saved {
         Some(bytes) => again::<E>(bytes, source.named())?,
         None => {
-            // How many images to draw depends on the configuration, which depends on their shape.
+            // The number of images to draw depends on the configuration, which depends on their shape.
             let shape = source.dataset(preset, 1)?.shape();
             let config = match &args.config {
                 Some(path) => read_config::<E>(path)?,
@@ -48,21 +49,25 @@ where
         return Ok(true);
     }
     let engine = args.common.engine.open()?;
-    let report = match run::<E>(&engine, &split, config, saved.as_deref())? {
+    let interval = args.checkpoints.interval()?;
+    let mut checkpoint = match &args.resume {
+        Some(path) => Checkpoint::resumed(path, interval),
+        None => Checkpoint::new(Path::new(&format!("{}.run", E::NAME)), interval),
+    };
+    let outcome = run::<E>(&engine, &split, config, saved.as_deref(), Some(&mut checkpoint))?;
+    let report = match outcome {
         Outcome::Done(report) => report,
-        Outcome::Stopped { step, total, snapshot } => {
-            let default = || format!("{}.run", E::NAME).into();
-            let path = args.resume.clone().unwrap_or_else(default);
-            fs::write(&path, snapshot).map_err(|error| file_error(&path, &error))?;
+        Outcome::Stopped(steps) => {
             let out = args.out.as_ref().map(|out| format!(" --out {}", out.display()));
             let rest = args.common.again() + &out.unwrap_or_default();
-            return Err(stopped([step, total], &path, E::NAME, &rest));
+            return Err(stopped(steps, checkpoint.path(), E::NAME, &rest));
         }
     };
     let text = json(&report)?;
     if let Some(path) = &args.out {
         fs::write(path, &text).map_err(|error| file_error(path, &error))?;
     }
+    checkpoint.remove();
     if args.json {
         println!("{text}");
     } else {
@@ -71,12 +76,12 @@ where
     Ok(true)
 }
 
-/// The configuration and the images of a saved run.
+/// Reads the configuration and the images of a saved run.
 fn again<E: Experiment>(bytes: &[u8], data: Option<&str>) -> Result<(E::Config, Split)> {
     let SavedRun { experiment, config, data: recipe } = SavedRun::read(bytes)?;
     if experiment != E::NAME {
         return Err(Error::bad_input(
-            format!("This is a saved run of {experiment}"),
+            format!("The file is a saved run of {experiment}"),
             format!("Resume it with: hidden-gaussian {experiment} --resume"),
         ));
     }
@@ -97,7 +102,7 @@ pub(super) fn stopped([step, total]: [u32; 2], path: &Path, command: &str, rest:
     )
 }
 
-/// The configuration in a file: alone, or in a report.
+/// Reads a configuration from a file that holds it alone or in a report.
 fn read_config<E: Experiment>(path: &Path) -> Result<E::Config> {
     let text = fs::read_to_string(path).map_err(|error| file_error(path, &error))?;
     let mut value: serde_json::Value =
@@ -112,32 +117,40 @@ fn read_config<E: Experiment>(path: &Path) -> Result<E::Config> {
 /// How an experiment ended.
 pub(super) enum Outcome<E: Experiment> {
     Done(Report<E::Config, E::Findings>),
-    /// By Ctrl-C.
-    Stopped {
-        step: u32,
-        total: u32,
-        snapshot: Vec<u8>,
-    },
+    /// The user pressed Ctrl-C after this many steps of the total.
+    Stopped([u32; 2]),
 }
 
 /// Runs an experiment, from `saved` on if it was stopped before, until it ends or the user presses
-/// Ctrl-C.
+/// Ctrl-C. It is saved at intervals, and when it is stopped.
 pub(super) fn run<E: Experiment>(
     engine: &Engine,
     split: &Split,
     config: E::Config,
     saved: Option<&[u8]>,
+    mut checkpoint: Option<&mut Checkpoint>,
 ) -> Result<Outcome<E>> {
     block_on(async {
         let mut run = Run::<E>::start(engine, split, config).await?;
         if let Some(saved) = saved {
-            run.restore(saved)?;
+            run.restore(saved).map_err(|error| {
+                let path = checkpoint.as_ref().map(|one| one.path().display().to_string());
+                let message = format!("{}: {}", path.unwrap_or_default(), error.message);
+                Error::new(error.kind.clone(), message, "Move the file away to start again")
+            })?;
         }
         let bar = Bar::new(E::NAME, engine);
+        if let (Some(_), Some(checkpoint)) = (saved, &checkpoint) {
+            let [step, total] = run.steps();
+            eprintln!("Resuming from {}: step {step} of {total}", checkpoint.path().display());
+        }
         let report = async {
             loop {
                 let Progress { step, total, seconds_left, .. } = run.advance(SLICE).await?;
                 bar.show(step, total, seconds_left);
+                if let Some(due) = checkpoint.as_deref_mut().filter(|one| one.is_due()) {
+                    due.save(&mut run).await?;
+                }
                 if step >= total {
                     break;
                 }
@@ -148,11 +161,39 @@ pub(super) fn run<E: Experiment>(
         let report = report.await;
         bar.clear();
         if was_stopped(&report) {
-            let [step, total] = run.steps();
-            return Ok(Outcome::Stopped { step, total, snapshot: run.snapshot().await? });
+            if let Some(checkpoint) = checkpoint {
+                checkpoint.save(&mut run).await?;
+            }
+            return Ok(Outcome::Stopped(run.steps()));
         }
         Ok(Outcome::Done(report?))
     })
+}
+
+/// Runs an experiment to its end, resuming it if it is saved at `path`, and saves it there at intervals.
+/// The file is removed when the report is complete.
+pub(super) fn run_or_resume<E: Experiment>(
+    engine: &Engine,
+    split: &Split,
+    config: E::Config,
+    (path, interval): (&Path, Duration),
+) -> Result<Report<E::Config, E::Findings>> {
+    let (mut checkpoint, saved) = Checkpoint::open(path, interval)?;
+    match run::<E>(engine, split, config, saved.as_deref(), Some(&mut checkpoint))? {
+        Outcome::Done(report) => {
+            checkpoint.remove();
+            Ok(report)
+        }
+        Outcome::Stopped([step, total]) => Err(Error::new(
+            ErrorKind::Cancelled,
+            format!(
+                "Stopped in {}, at step {step} of {total}, saved in {}",
+                E::NAME,
+                path.display()
+            ),
+            "Run the same command again to resume",
+        )),
+    }
 }
 
 /// Runs an experiment to its end; Ctrl-C saves nothing.
@@ -161,9 +202,9 @@ pub(super) fn run_to_end<E: Experiment>(
     split: &Split,
     config: E::Config,
 ) -> Result<Report<E::Config, E::Findings>> {
-    match run::<E>(engine, split, config, None)? {
+    match run::<E>(engine, split, config, None, None)? {
         Outcome::Done(report) => Ok(report),
-        Outcome::Stopped { step, total, .. } => Err(Error::new(
+        Outcome::Stopped([step, total]) => Err(Error::new(
             ErrorKind::Cancelled,
             format!("Stopped in {}, at step {step} of {total}", E::NAME),
             "",
@@ -181,7 +222,7 @@ impl Bar {
         let bar = ProgressBar::new(1).with_prefix(format!("{name} ({})", engine.name()));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         if bar.is_hidden() {
-            eprintln!("{name} on the {}; Ctrl-C stops it", engine.name());
+            eprintln!("Running {name} on the {}; press Ctrl-C to stop", engine.name());
         }
         Self(bar)
     }

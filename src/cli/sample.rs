@@ -1,11 +1,11 @@
-//! Draws samples from saved networks, or from the denoisers beside them.
+//! `sample`: draws samples from saved networks, or from the denoisers beside them.
 
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use hidden_gaussian::compute::Engine;
-use hidden_gaussian::denoiser::{Denoiser, DenoiserId, Entry, Origin, TABLE};
+use hidden_gaussian::denoiser::{Denoiser, DenoiserId, Entry, Fit, Origin, TABLE};
 use hidden_gaussian::experiment::evaluation::EvalConfig;
 use hidden_gaussian::sampler::{Method, Noise, sample};
 use hidden_gaussian::{Error, Result};
@@ -17,29 +17,29 @@ use super::json;
 use super::pictures::{write_npy, write_sheet};
 use super::saved::{Saved, SavedNetworks};
 
-/// Which samples, and where to.
+/// Arguments of `sample`.
 #[derive(Debug, Args)]
 pub(super) struct Sample {
     #[command(flatten)]
     saved: Saved,
-    /// Images to draw from each network, from the same noise
+    /// Images to draw per network, from the same noise
     #[arg(long, default_value_t = 100, value_parser = count)]
     count: usize,
-    /// Which denoiser to sample from
+    /// Denoiser to sample from
     #[arg(long, value_parser = denoisers(), default_value = DenoiserId::TRAINED.name())]
     denoiser: &'static Entry,
     #[command(flatten)]
     sampler: SamplerArgs,
-    /// A sheet (.png) or an array of pixels in [-1, 1] (.npy), network after network; may be given
-    /// twice
+    /// Output file: a sheet (.png) or an array of pixels in [-1, 1] (.npy), network after network; may be
+    /// given twice
     #[arg(long, value_name = "FILE", default_value = "samples.png")]
     out: Vec<PathBuf>,
-    /// Print what was written as JSON
+    /// Print the names of the files as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// How to sample.
+/// Arguments of the sampler.
 #[derive(Debug, Args)]
 pub(super) struct SamplerArgs {
     /// The sampler's method
@@ -54,7 +54,7 @@ pub(super) struct SamplerArgs {
 }
 
 impl SamplerArgs {
-    /// An evaluation with this sampler.
+    /// The configuration of an evaluation with this sampler.
     pub(super) fn evaluation(&self, samples: usize) -> EvalConfig {
         let method = match self.sampler {
             MethodName::Euler => Method::Euler,
@@ -70,7 +70,7 @@ impl SamplerArgs {
     }
 }
 
-/// Reads the name of a denoiser in the table.
+/// Parses the id of a denoiser in the table.
 fn denoisers() -> impl TypedValueParser<Value = &'static Entry> {
     let value = |entry: &Entry| {
         PossibleValue::new(entry.id.name()).help(format!("{}: {}", entry.symbol, entry.about))
@@ -81,7 +81,7 @@ fn denoisers() -> impl TypedValueParser<Value = &'static Entry> {
     })
 }
 
-/// Reads a number of samples that programs have room for.
+/// Parses a number of samples that fits into a program.
 pub(super) fn count(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|count| (1..=4096).contains(count));
     count.ok_or_else(|| "choose 1 to 4096".into())
@@ -89,17 +89,17 @@ pub(super) fn count(text: &str) -> Result<usize, String> {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum MethodName {
-    /// First order, one evaluation a step
+    /// First order, one evaluation per step
     Euler,
-    /// Second order, two evaluations a step
+    /// Second order, two evaluations per step
     Heun,
 }
 
-/// Images in a row of a sheet, at most.
+/// Most images per row of a sheet.
 const COLUMNS: usize = 20;
 
 pub(super) fn command(args: &Sample) -> Result<bool> {
-    // Before any work: refuse file types that cannot be written.
+    // Refuse file types that cannot be written before doing any work.
     let kinds = args.out.iter().map(|path| Kind::of(path)).collect::<Result<Vec<_>>>()?;
     let (engine, run) = args.saved.open()?;
     let evaluation = args.sampler.evaluation(args.count);
@@ -120,12 +120,16 @@ pub(super) fn command(args: &Sample) -> Result<bool> {
         println!("{}", json(&described)?);
     } else {
         let files: Vec<_> = args.out.iter().map(|path| path.display().to_string()).collect();
-        println!("{} samples of {members} networks: {}", args.count, files.join(", "));
+        println!(
+            "Wrote {} samples of each of {members} networks to {}",
+            args.count,
+            files.join(", ")
+        );
     }
     Ok(true)
 }
 
-/// What a file holds.
+/// The format of an output file.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Sheet,
@@ -145,18 +149,27 @@ impl Kind {
     }
 }
 
-/// The samples of all members, standardized.
+/// Draws the samples of all members, standardized.
 async fn draw(
     engine: &Engine,
     run: &SavedNetworks,
     entry: &Entry,
     evaluation: &EvalConfig,
 ) -> Result<Vec<f32>> {
+    let noise = Noise { count: evaluation.samples, seed: evaluation.seed };
+    let sampler = evaluation.sampler()?;
     let denoiser: Box<dyn Denoiser> = match entry.origin {
         Origin::Training => Box::new(run.checkpoint.denoiser()?),
         Origin::Distillation => Box::new(run.distil(engine, evaluation).await?),
-        Origin::Fit(fit) => fit(&run.sets)?,
+        Origin::Fit(_) => {
+            let mut samples = Vec::new();
+            for member in 0..run.sets.ranges().len() {
+                let sets = &run.sets.only(member)?;
+                let denoiser = entry.fit(&Fit { engine, sets, shape: run.split.shape() }).await?;
+                samples.extend(sample(engine, &*denoiser, &sampler, noise).await?);
+            }
+            return Ok(samples);
+        }
     };
-    let noise = Noise { count: evaluation.samples, seed: evaluation.seed };
-    sample(engine, &*denoiser, &evaluation.sampler()?, noise).await
+    sample(engine, &*denoiser, &sampler, noise).await
 }

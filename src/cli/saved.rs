@@ -15,15 +15,15 @@ use hidden_gaussian::{Error, Result};
 
 use super::{EngineName, data, file_error};
 
-/// Which run, and where to compute.
+/// Arguments that name a saved run, and the engine.
 #[derive(Debug, Args)]
 pub(super) struct Saved {
-    /// A run that `train` saved
+    /// A file that `train` saved
     run: PathBuf,
-    /// Its images, if they came from a file: where that is now
+    /// The images of the run, if their file has moved
     #[arg(long, value_name = "FILE")]
     data: Option<String>,
-    /// Where to compute
+    /// Engine to compute on
     #[arg(long, value_enum, default_value = "auto")]
     engine: EngineName,
 }
@@ -44,7 +44,7 @@ pub(super) struct SavedNetworks {
 }
 
 impl SavedNetworks {
-    /// Reads the file and makes its images again; `data` is where they are, if not where they were.
+    /// Reads the file and reproduces its images; `data` is their path, if it has changed.
     pub(super) fn read(path: &Path, data: Option<&str>) -> Result<Self> {
         let bytes = fs::read(path).map_err(|error| file_error(path, &error))?;
         let checkpoint = Checkpoint::from_bytes(&bytes)?;
@@ -65,7 +65,7 @@ impl SavedNetworks {
         Ok(Self { checkpoint, split, sets })
     }
 
-    /// The networks, ready to train further.
+    /// Loads the networks, ready to train further.
     pub(super) async fn session(&self, engine: &Engine) -> Result<Session> {
         let config = self.checkpoint.config.clone();
         let mut session = Session::new(engine, config, &self.sets).await?;
@@ -73,7 +73,7 @@ impl SavedNetworks {
         Ok(session)
     }
 
-    /// D_L of each network, at the noise levels of `evaluation`.
+    /// Distils D_L of each network at the noise levels of `evaluation`.
     pub(super) async fn distil(&self, engine: &Engine, evaluation: &EvalConfig) -> Result<Linear> {
         let evaluation =
             EvalConfig { distillation: Some(Distill::default()), ..evaluation.clone() };

@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 use hidden_gaussian::compute::Control;
 use hidden_gaussian::{Error, ErrorKind, Result};
 
-/// Whether `result` says that the user cancelled it.
+/// Whether `result` is the error of work that the user cancelled.
 pub(super) fn was_stopped<T>(result: &Result<T>) -> bool {
     result.as_ref().is_err_and(|error| error.kind == ErrorKind::Cancelled)
 }
 
-/// What Ctrl-C cancels. Pressing it again ends the program at once. A scheduler may repeat SIGTERM
-/// while the state is saved, so without a terminal nothing but SIGKILL does.
+/// The control that Ctrl-C cancels. Pressing Ctrl-C again ends the program at once. Without a terminal only
+/// SIGKILL does, since a scheduler may repeat SIGTERM while the state is saved.
 pub(super) fn control() -> Result<&'static Control> {
     static CONTROL: OnceLock<Result<Control, String>> = OnceLock::new();
     let set = || {

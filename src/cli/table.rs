@@ -55,17 +55,17 @@ impl Display for Table {
     }
 }
 
-/// What can be shown as a table.
+/// Findings that can be shown as a table.
 pub(super) trait Tabulate {
     fn table(&self, evaluation: &EvalConfig) -> Result<Table>;
 }
 
-/// Mean and standard error.
+/// Formats a mean and its standard error.
 pub(super) fn estimate(value: &Estimate) -> String {
     format!("{:.3} ± {:.3}", value.mean, value.standard_error)
 }
 
-/// What `show` says of the list's entry at noise level `sigma`; empty if nothing was measured there.
+/// Shows the list's entry at noise level `sigma`; empty if nothing was measured there.
 fn at<T>(evaluation: &EvalConfig, list: &[T], sigma: f32, show: impl Fn(&T) -> String) -> String {
     let level = evaluation.level(sigma).ok();
     level.and_then(|level| list.get(level)).map_or_else(String::new, show)
@@ -77,10 +77,10 @@ pub(super) fn beside(points: &[&Point]) -> Vec<&'static Entry> {
     ids.filter(|&&id| id != DenoiserId::TRAINED).filter_map(|id| id.entry()).collect()
 }
 
-/// The heading of what every table shows of a network.
+/// The columns that every table has for a network.
 fn heading(beside: &[&Entry]) -> Vec<String> {
     let mut heading: Vec<String> =
-        ["images", "steps", "epochs", "memorized", "GL score"].map(Into::into).into();
+        ["images", "seed", "steps", "epochs", "memorized", "GL score"].map(Into::into).into();
     heading.extend(beside.iter().map(|entry| format!("GL of {}", entry.symbol)));
     heading.push("lin σ=1".into());
     heading.extend(beside.iter().map(|entry| format!("cos(θ, {})", entry.letter())));
@@ -92,6 +92,7 @@ fn cells(point: &Point, beside: &[&Entry], evaluation: &EvalConfig) -> Result<Ve
     let linearity = trained.linearity.as_deref().unwrap_or_default();
     let mut cells = vec![
         point.member.n.to_string(),
+        point.member.seed.to_string(),
         match point.status {
             Status::Learning => point.step.to_string(),
             Status::Diverged { step } => format!("{step}, diverged"),
@@ -172,7 +173,7 @@ impl Tabulate for emergence::Findings {
 impl Tabulate for Vec<Agreement> {
     fn table(&self, _: &EvalConfig) -> Result<Table> {
         let heading =
-            ["images", "cosine", "with other noise", "memorized", "memorized (other set)"];
+            ["images", "seeds", "cosine", "with other noise", "memorized", "memorized (other set)"];
         let mut table = Table::new(&heading);
         for Agreement { n, cosine, cosine_other_noise, networks } in self {
             let [a, b] = networks;
@@ -180,7 +181,8 @@ impl Tabulate for Vec<Agreement> {
             let diverged = networks.iter().any(|point| point.status.is_diverged());
             let n = format!("{n}{}", if diverged { ", diverged" } else { "" });
             let cosines = [cosine, cosine_other_noise].map(estimate);
-            table.row([n].into_iter().chain(cosines).chain([memorized(a)?, memorized(b)?]));
+            let seeds = format!("{}, {}", a.member.seed, b.member.seed);
+            table.row([n, seeds].into_iter().chain(cosines).chain([memorized(a)?, memorized(b)?]));
         }
         Ok(table)
     }

@@ -1,4 +1,4 @@
-//! `tables`: what the page knows of the library without loading it, as `www/src/tables.json` has it.
+//! `tables`: what the page needs to know about the library without loading it, as in `www/src/tables.json`.
 
 use hidden_gaussian::Result;
 use hidden_gaussian::data::SETS;
@@ -19,16 +19,24 @@ fn tables() -> Result<Value> {
             "name": experiment.name(), "title": experiment.title(), "figure": experiment.figure(),
         })
     });
-    let mut presets = Map::new();
+    let (mut presets, mut flop) = (Map::new(), Map::new());
     for experiment in any::ALL {
-        // For the images that each preset is meant for.
+        // For images of the kind that each preset is meant for.
         let config = |preset: Preset| {
             Ok((preset.name().to_owned(), experiment.preset(preset, preset.shape(), 1)?))
         };
         let configs = Preset::ALL.into_iter().map(config).collect::<Result<Map<_, _>>>()?;
+        // Whole gigaflop suffice, since the page only estimates times with it.
+        let work = |preset: Preset| {
+            let flop = experiment.flop(configs[preset.name()].clone(), preset.shape().dim())?;
+            Ok((preset.name().to_owned(), json!((1e-9 * flop).ceil() as u64)))
+        };
+        let works = Preset::ALL.into_iter().map(work).collect::<Result<Map<_, _>>>()?;
+        flop.insert(experiment.name().into(), works.into());
         presets.insert(experiment.name().into(), configs.into());
     }
     Ok(json!({
         "denoisers": TABLE, "experiments": experiments, "dataSets": SETS, "presets": presets,
+        "gigaflop": flop,
     }))
 }

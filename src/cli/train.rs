@@ -1,4 +1,4 @@
-//! Trains networks and saves them.
+//! `train`: trains networks and saves them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use super::stop::was_stopped;
 use super::table::Table;
 use super::{Common, PresetName, file_error, json};
 
-/// What to train. Defaults come from the preset.
+/// Arguments of `train`. Defaults come from the preset.
 #[derive(Debug, Args)]
 pub(super) struct Train {
-    /// Numbers of training images, one network for each
+    /// Numbers of training images, one network per number
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1024")]
     n: Vec<usize>,
     /// Preset of the other settings
@@ -40,7 +40,7 @@ pub(super) struct Train {
     /// Training steps
     #[arg(long)]
     steps: Option<u32>,
-    /// Images in a step
+    /// Images per step
     #[arg(long)]
     batch: Option<usize>,
     /// Highest learning rate
@@ -59,7 +59,7 @@ pub(super) struct Train {
         "n", "preset", "network", "width", "depth", "steps", "batch", "rate", "clip", "seed",
     ])]
     resume: Option<PathBuf>,
-    /// Print what came out as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -73,9 +73,9 @@ enum NetworkName {
 }
 
 impl Train {
-    /// The preset with the given settings.
+    /// The preset's configuration with the given settings.
     fn config(&self, shape: Shape) -> Config {
-        // All networks have the same seed: what differs between them is the training set.
+        // All networks have the same seed; only their training sets differ.
         let seeds = vec![self.common.source.seed; self.n.len()];
         let preset = Preset::from(self.preset).train(shape, seeds);
         let mut architecture = match (self.network, preset.architecture) {
@@ -101,7 +101,7 @@ impl Train {
         }
     }
 
-    /// New networks and their images.
+    /// Creates new networks and loads their images.
     async fn begin(&self, engine: &Engine) -> Result<(Session, Split)> {
         let (source, preset) = (&self.common.source, self.preset.into());
         let most = self.n.iter().copied().max().unwrap_or(0);
@@ -112,7 +112,7 @@ impl Train {
         Ok((session, split))
     }
 
-    /// Saved networks and their images.
+    /// Loads saved networks and their images.
     async fn resume(&self, engine: &Engine, path: &Path) -> Result<(Session, Split)> {
         let run = SavedNetworks::read(path, self.common.source.named())?;
         Ok((run.session(engine).await?, run.split))

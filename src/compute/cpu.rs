@@ -76,7 +76,7 @@ impl CpuProgram {
         self.run_while(routine, times, &|| true);
     }
 
-    /// The same, but it can be cancelled between stages.
+    /// Runs a routine that can be cancelled between stages.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn run_interruptible(&mut self, routine: Routine, times: u32) -> Result<()> {
         let control = self.control.clone();
@@ -106,7 +106,7 @@ impl CpuProgram {
         members.iter_mut().for_each(run);
     }
 
-    /// The same, but other tasks of the page come in between stages.
+    /// Runs a routine, and lets the page's other tasks run between stages.
     #[cfg(target_arch = "wasm32")]
     pub(crate) async fn run_cooperative(&mut self, routine: Routine, times: u32) -> Result<()> {
         let Self { program, control, shared, members } = self;

@@ -1,4 +1,4 @@
-//! What a device reports outside any call: that it was lost, or that something on it went wrong.
+//! What a device reports outside any call: its loss, or a fault.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,15 +11,15 @@ use std::{
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// How long to wait for the news of a loss after the first error that the loss may have caused. The
-/// news takes milliseconds, but a device that compiles or computes tells it only after that.
+/// How long to wait for the report of a loss after the first error that the loss may have caused. The
+/// report takes milliseconds, but a device that is compiling or computing sends it only afterwards.
 const NEWS: Duration = Duration::from_secs(30);
 
-/// How long to listen on after the device has answered.
+/// How long to keep listening after the device has replied.
 #[cfg(target_arch = "wasm32")]
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How often a wait for the device looks whether it is still there.
+/// How often a wait for the device checks that the device still exists.
 #[cfg(target_arch = "wasm32")]
 const WATCH: Duration = Duration::from_millis(250);
 
@@ -48,9 +48,9 @@ impl Faults {
         reported.loss.clone().map_or(Ok(()), Err)
     }
 
-    /// Why a call that waited for the device came to `result`: a loss explains everything else, and
-    /// a fault everything but a loss. The errors that a loss causes may come before the news of the
-    /// loss itself, so no other error is believed before the device had time to tell.
+    /// Explains the `result` of a call that waited for the device: a loss explains everything else, and a
+    /// fault everything but a loss. The errors that a loss causes may arrive before the report of the loss,
+    /// so no other error is believed until the device has had time to report one.
     pub(super) async fn explain<T>(&self, device: &wgpu::Device, result: Result<T>) -> Result<T> {
         self.check()?;
         let fault = self.0.lock().unwrap_or_else(PoisonError::into_inner).fault.clone();
@@ -62,9 +62,9 @@ impl Faults {
         Err(error)
     }
 
-    /// Fails if the device tells that it is lost. Browsers end a map that is under way as soon as its
-    /// device is destroyed, but the loss itself is told by the device's own process, in its turn. So
-    /// ask that process something: the answer comes after the news.
+    /// Fails if the device reports that it is lost. Browsers end a pending map as soon as its device is
+    /// destroyed, but the device's own process reports the loss, in its own time. So send that process a
+    /// request: its reply comes after the report.
     #[cfg(target_arch = "wasm32")]
     async fn listen(&self, device: &wgpu::Device) -> Result<()> {
         let question = device.push_error_scope(wgpu::ErrorFilter::Validation).pop();
@@ -74,7 +74,7 @@ impl Faults {
         Ok(())
     }
 
-    /// Waits for what the device is to bring, as long as the device is there; `None` after `deadline`.
+    /// Waits for a result of the device while the device exists; returns `None` after `deadline`.
     #[cfg(target_arch = "wasm32")]
     pub(super) async fn watch<F: Future>(
         &self,
@@ -98,11 +98,11 @@ impl Faults {
         Ok(None)
     }
 
-    /// Fails if the device tells that it is lost.
+    /// Fails if the device reports that it is lost.
     #[cfg(not(target_arch = "wasm32"))]
     async fn listen(&self, device: &wgpu::Device) -> Result<()> {
         let wait = wgpu::PollType::Wait { submission_index: None, timeout: Some(NEWS) };
-        // Polling brings the news; that it fails on a lost device is no news.
+        // Polling delivers the report. Polling itself fails on a lost device, which says nothing new.
         drop(device.poll(wait));
         self.check()
     }

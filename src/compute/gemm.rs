@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use super::memory::Memory;
-use super::simd::{self, Vectorized, load, mul_add, store};
+use super::simd::{self, Avx512, Tile, Vectorized, load, mul_add, store};
 
 /// Rows of a register tile in WebAssembly; its columns are two vectors. Eight sums keep both multipliers
 /// of a current processor busy and leave 16 registers room for the operands.
@@ -23,6 +23,9 @@ const DEPTH: usize = 256;
 
 /// Rows of `A` that are packed at a time: 240 KiB, half of a second-level cache; whole register tiles.
 const BLOCK: usize = 240;
+
+/// The same with AVX-512: such processors have at least a megabyte of that cache.
+const WIDE_BLOCK: usize = 480;
 
 /// Columns of `B` that are packed at a time: whole cache lines, and few enough for the panels to
 /// stay in the cache.
@@ -123,13 +126,25 @@ impl<'a> Operand<'a> {
         depth: Range<usize>,
         panel: &mut [[f32; R]],
     ) {
+        let row = |i: usize| match i < rows.len() {
+            true => &self.data[(rows.start + i) * self.stride..][depth.clone()],
+            false => &ZEROS[..depth.len()],
+        };
+        let mut done = 0;
+        if R.is_multiple_of(16)
+            && let Some(wide) = Avx512::detect()
+        {
+            for first in (0..R).step_by(16) {
+                let mut rows = [[].as_slice(); 16];
+                rows.iter_mut().enumerate().for_each(|(i, to)| *to = row(first + i));
+                done = wide.transpose(rows, first, panel);
+            }
+        }
+        let panel = &mut panel[done..];
         for first in (0..R).step_by(4) {
             let count = (R - first).min(4);
-            let row = |i: usize| match first + i < rows.len() {
-                true => &self.data[(rows.start + first + i) * self.stride..][depth.clone()],
-                false => &ZEROS[..depth.len()],
-            };
-            let from: [_; 4] = [row(0), row(1), row(2), row(3)].map(|row| row.as_chunks::<4>());
+            let rest = |i: usize| row(first + i)[done..].as_chunks::<4>();
+            let from = [rest(0), rest(1), rest(2), rest(3)];
             let (blocks, rest) = panel.as_chunks_mut::<4>();
             for (b, block) in blocks.iter_mut().enumerate() {
                 let square = from.map(|(chunks, _)| chunks[b]);
@@ -176,7 +191,11 @@ struct Gemm<'a> {
 impl Vectorized for Gemm<'_> {
     #[inline(always)]
     fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(self) {
-        if LANES == 4 {
+        if LANES == 16
+            && let Some(wide) = Avx512::detect()
+        {
+            self.multiply_wide(wide);
+        } else if LANES == 4 {
             self.multiply::<ROWS, PAIR, FMA>();
         } else {
             self.multiply::<MORE_ROWS, PAIR, FMA>();
@@ -227,6 +246,44 @@ impl Gemm<'_> {
             }
         }
     }
+
+    /// The same with AVX-512: panels of 16 rows, and tiles of eight rows and two vectors.
+    #[inline(always)]
+    fn multiply_wide(self, wide: Avx512) {
+        let Self { rows, n, k, a, b, accumulate, c, panels } = self;
+        let deepest = k.min(DEPTH);
+        let room_for_a = rows.len().min(WIDE_BLOCK).next_multiple_of(16) * deepest;
+        let room = room_for_a + n.min(COLUMNS).next_multiple_of(32) * deepest;
+        panels.reserve(room);
+        let (a_panels, b_panels) = panels.split_at_mut(room_for_a);
+        let (a_panels, _) = a_panels.as_chunks_mut::<16>();
+        let (b_panels, _) = b_panels.as_chunks_mut::<32>();
+        for depth in blocks(0..k, DEPTH) {
+            let accumulate = accumulate || depth.start > 0;
+            for block in blocks(rows.clone(), WIDE_BLOCK) {
+                a.pack(block.clone(), depth.clone(), a_panels);
+                let c = &mut c[(block.start - rows.start) * n..];
+                for columns in blocks(0..n, COLUMNS) {
+                    b.pack(columns.clone(), depth.clone(), b_panels);
+                    let b_panels = b_panels.chunks_exact(depth.len());
+                    for (columns, b) in blocks(columns, 32).zip(b_panels) {
+                        let a_panels = a_panels.chunks_exact(depth.len());
+                        for (rows, a) in blocks(block.clone(), 16).zip(a_panels) {
+                            let first = (rows.start - block.start) * n + columns.start;
+                            let size = [rows.len(), columns.len()];
+                            let tile = Tile { c: &mut c[first..], stride: n, size, accumulate };
+                            wide.multiply::<0>(a, b, tile);
+                            if rows.len() > 8 {
+                                let (c, size) = (&mut c[first + 8 * n..], [size[0] - 8, size[1]]);
+                                let tile = Tile { c, stride: n, size, accumulate };
+                                wide.multiply::<8>(a, b, tile);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// `range` in pieces of `len`; the last may be shorter.
@@ -262,8 +319,15 @@ mod tests {
     #[test]
     fn products_are_right_and_rows_do_not_depend_on_their_block() {
         let value = |i: usize| ((i * 7919 + 13) % 1009) as f32 / 504.5 - 1.0;
-        let shapes =
-            [[1, 1, 1], [5, 3, 2], [4, 16, 256], [7, 83, 259], [5, 128, 3], [261, 17, 514]];
+        let shapes = [
+            [1, 1, 1],
+            [5, 3, 2],
+            [4, 16, 256],
+            [7, 83, 259],
+            [5, 128, 3],
+            [261, 17, 514],
+            [497, 49, 35],
+        ];
         for [m, n, k] in shapes {
             let a: Vec<f32> = (0..m * k).map(value).collect();
             let b: Vec<f32> = (0..k * n).map(|i| value(3 * i + 1)).collect();
@@ -287,6 +351,32 @@ mod tests {
                 gemm(half..m, [n, k], left, right, false, &mut part);
                 gemm(half..m, [n, k], left, right, true, &mut part);
                 assert_eq!(part, c[half * n..]);
+            }
+        }
+    }
+
+    /// The tiles that are written for AVX-512 have the bits of those that the compiler made.
+    #[test]
+    fn tiles_for_avx512_change_no_bit() {
+        let Some(wide) = Avx512::detect() else { return };
+        let value = |i: usize| ((i * 7919 + 13) % 1009) as f32 / 504.5 - 1.0;
+        for [m, n, k] in [[1, 1, 1], [9, 40, 19], [64, 144, 384], [497, 49, 35]] {
+            let a: Vec<f32> = (0..m * k).map(value).collect();
+            let b: Vec<f32> = (0..k * n).map(|i| value(3 * i + 1)).collect();
+            for accumulate in [false, true] {
+                let mut both = [vec![0.5; m * n], vec![0.5; m * n]];
+                for (plain, c) in both.iter_mut().enumerate() {
+                    let (a, b) = (Operand::deep(&a, k), Operand::deep(&b, k));
+                    let mut memory = Memory::EMPTY;
+                    let panels = &mut memory;
+                    let gemm = Gemm { rows: 0..m, n, k, a, b, accumulate, c, panels };
+                    if plain == 1 {
+                        gemm.multiply::<MORE_ROWS, 16, true>();
+                    } else {
+                        gemm.multiply_wide(wide);
+                    }
+                }
+                assert!(both[0] == both[1], "{m}×{n}×{k}, {accumulate}");
             }
         }
     }

@@ -1,56 +1,48 @@
-//! The GPU engine: a loaded program is pipelines, bind groups and buffers, all made once; running it
-//! encodes dispatches and nothing else.
+//! A GPU device and the kernels compiled for it.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use wgpu::BufferUsages;
 
-use super::control::Control;
+use super::completion;
 use super::faults::Faults;
-use super::program::{
-    Access, Buffer, Kernel, MAX_BINDINGS, MAX_PARAMS, Profile, Program, Routine, Scope, Stage,
-};
-use super::readback;
+use super::pack::{Pack, PackKey};
+use super::program::{Access, Profile};
+use super::simulation::Simulation;
 use super::tile::Tile;
 use crate::error::{Error, ErrorKind, Result};
-
-/// Uniform bindings start at multiples of this: WebGPU's portable alignment.
-const UNIFORM_ALIGN: usize = 256;
-
-/// Most dispatches in one submit; a driver's watchdog and the reader's desktop both mind long ones.
-const DISPATCHES_PER_SUBMIT: usize = 4096;
 
 /// A GPU device.
 #[derive(Debug, Clone)]
 pub struct Gpu {
-    device: wgpu::Device,
-    queue: wgpu::Queue,
+    pub(super) device: wgpu::Device,
+    pub(super) queue: wgpu::Queue,
     info: wgpu::AdapterInfo,
-    faults: Faults,
+    pub(super) faults: Faults,
     pipelines: Arc<Mutex<Vec<Pipeline>>>,
+    pub(super) completion: wgpu::ComputePipeline,
     tile: Tile,
+    pub(super) simulation: Simulation,
 }
 
-/// A kernel, compiled with some constants.
+/// A pack of kernels, compiled with some constants.
 #[derive(Debug, Clone)]
-struct Pipeline {
-    kernel: &'static str,
-    constants: Vec<(&'static str, u32)>,
-    layout: wgpu::BindGroupLayout,
-    pipeline: wgpu::ComputePipeline,
-}
-
-impl Pipeline {
-    fn is_of(&self, stage: &Stage) -> bool {
-        self.kernel == stage.kernel.name && self.constants == stage.constants
-    }
+pub(super) struct Pipeline {
+    key: PackKey,
+    pub(super) layout: wgpu::BindGroupLayout,
+    pub(super) pipeline: wgpu::ComputePipeline,
 }
 
 impl Gpu {
-    /// Opens the fastest adapter that there is.
+    /// Opens the fastest adapter available.
     pub async fn open() -> Result<Self> {
+        Self::simulated(Simulation::default()).await
+    }
+
+    /// Opens the fastest adapter, or simulates another device for tests.
+    #[doc(hidden)]
+    pub async fn simulated(simulation: Simulation) -> Result<Self> {
         let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
         let instance = wgpu::Instance::new(descriptor);
         let options = wgpu::RequestAdapterOptions {
@@ -58,7 +50,7 @@ impl Gpu {
             ..Default::default()
         };
         let adapter = instance.request_adapter(&options).await.map_err(|error| {
-            // In a page the error only lists the native drivers that a page never has.
+            // In a page, the error only lists native drivers, which no page has.
             let message = if cfg!(target_arch = "wasm32") {
                 "This browser offers no WebGPU adapter".to_owned()
             } else {
@@ -67,7 +59,7 @@ impl Gpu {
             Error::new(
                 ErrorKind::NoAdapter,
                 message,
-                "The CPU engine computes the same numbers; for the GPU use a browser with WebGPU",
+                "Use the CPU engine, which computes the same numbers, or a browser with WebGPU",
             )
         })?;
         let available = adapter.limits();
@@ -76,15 +68,19 @@ impl Gpu {
             max_storage_buffer_binding_size: available.max_storage_buffer_binding_size,
             ..wgpu::Limits::default()
         };
+        let mut required_limits = required_limits.or_worse_values_from(&available);
+        if let Some(limits) = &simulation.limits {
+            required_limits = required_limits.or_worse_values_from(limits);
+        }
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("hidden-gaussian"),
-            required_limits: required_limits.or_worse_values_from(&available),
+            required_limits,
             ..Default::default()
         };
         let (device, queue) = adapter.request_device(&descriptor).await.map_err(|error| {
             Error::new(
                 ErrorKind::NoAdapter,
-                format!("The GPU adapter gave no device: {error}"),
+                format!("The GPU adapter provided no device: {error}"),
                 "Reload the page, or use the CPU engine",
             )
         })?;
@@ -103,16 +99,18 @@ impl Gpu {
         });
         let info = adapter.get_info();
         let pipelines = Arc::default();
-        Ok(Self { device, queue, info, faults, pipelines, tile: Tile::default() })
+        let completion = completion::pipeline(&device);
+        let tile = Tile::default();
+        Ok(Self { device, queue, info, faults, pipelines, completion, tile, simulation })
     }
 
-    /// The same device with another matrix multiply tile.
+    /// Returns the same device with another tile for matrix multiplies.
     #[must_use]
     pub fn with_tile(self, tile: Tile) -> Self {
         Self { tile, ..self }
     }
 
-    /// The adapter's name, as far as the browser or driver tells it.
+    /// The adapter's name, if the browser or driver reports it.
     #[must_use]
     pub fn adapter(&self) -> String {
         let wgpu::AdapterInfo { name, backend, .. } = &self.info;
@@ -126,10 +124,10 @@ impl Gpu {
     /// Whether the adapter computes on the CPU, so that our own CPU engine is likely faster.
     #[must_use]
     pub fn is_software(&self) -> bool {
-        self.info.device_type == wgpu::DeviceType::Cpu
+        self.info.device_type == wgpu::DeviceType::Cpu && !self.simulation.hardware
     }
 
-    /// What the device can take.
+    /// The limits of the device, and the kernel variants that suit it.
     #[must_use]
     pub fn profile(&self) -> Profile {
         let limits = self.device.limits();
@@ -137,18 +135,20 @@ impl Gpu {
         Profile {
             max_buffer_bytes: limits.max_buffer_size.min(limits.max_storage_buffer_binding_size),
             max_workgroups: limits.max_compute_workgroups_per_dimension,
+            max_threads: limits.max_compute_invocations_per_workgroup,
             tile: self.tile,
-            // In software a thread that waits is a stack that is put aside: one vector of threads
-            // has to do.
+            // In software, a waiting thread is a stack that is put aside, so a row gets only one vector of
+            // threads.
             row_threads: if in_software { 4 } else { 64 },
-            // Two are enough to keep its threads busy. All at once, eight of the larger networks
-            // cost 8.5 times as much as one: no weights would be in the cache when they are needed.
+            packs: !in_software,
+            // Two members keep its threads busy. Eight members of the larger networks at once cost 8.5 times
+            // as much as one, because no weights are still in the cache when they are needed.
             members_at_once: if in_software { 2 } else { usize::MAX },
             ..Profile::default()
         }
     }
 
-    /// The device itself, for those who share it. Its errors come out of our calls.
+    /// The wgpu device, for code that shares it. Errors of that code are reported by our calls.
     #[must_use]
     pub const fn device(&self) -> &wgpu::Device {
         &self.device
@@ -159,32 +159,38 @@ impl Gpu {
         self.device.destroy();
     }
 
-    fn pipeline(&self, stage: &Stage) -> Pipeline {
+    pub(super) fn pipeline(&self, pack: &Pack<'_>) -> Pipeline {
         let mut pipelines = self.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
-        // There are some dozens: searched faster than hashed.
-        if let Some(known) = pipelines.iter().find(|pipeline| pipeline.is_of(stage)) {
+        let key = pack.key();
+        // There are a few dozen: searching is faster than hashing.
+        if let Some(known) = pipelines.iter().find(|pipeline| pipeline.key == key) {
             return known.clone();
         }
-        let compiled = self.compile(stage.kernel, &stage.constants);
+        let compiled = self.compile(pack, key);
         pipelines.push(compiled.clone());
         compiled
     }
 
-    /// Makes the pipelines of `program` anew when they are next asked for: one of them is invalid.
-    fn forget_pipelines(&self, program: &Program) {
+    /// Forgets the pipelines of `packs`, one of which is invalid, so that they are created anew.
+    pub(super) fn forget_pipelines<'a>(&self, packs: impl Iterator<Item = &'a Pack<'a>>) {
         let mut pipelines = self.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
-        let stages = || program.routines().flat_map(|(_, stages)| stages);
-        pipelines.retain(|pipeline| !stages().any(|stage| pipeline.is_of(stage)));
+        for pack in packs {
+            let key = pack.key();
+            pipelines.retain(|pipeline| pipeline.key != key);
+        }
     }
 
-    fn compile(&self, kernel: &'static Kernel, constants: &[(&'static str, u32)]) -> Pipeline {
-        let label = Some(kernel.name);
+    fn compile(&self, pack: &Pack<'_>, key: PackKey) -> Pipeline {
+        let name = pack.name();
+        let label = Some(name.as_str());
+        let rewrite = self.simulation.rewrite.unwrap_or(|_, source| source);
         let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label,
-            source: wgpu::ShaderSource::Wgsl(kernel.source(constants).into()),
+            source: wgpu::ShaderSource::Wgsl(pack.source(rewrite).into()),
         });
-        let uniforms = [wgpu::BufferBindingType::Uniform; 2].into_iter();
-        let storage = kernel.bindings.iter().map(|(_, access)| wgpu::BufferBindingType::Storage {
+        let uniforms = (0..pack.uniforms()).map(|_| wgpu::BufferBindingType::Uniform);
+        let buffers = pack.buffers();
+        let storage = buffers.iter().map(|(_, access)| wgpu::BufferBindingType::Storage {
             read_only: *access == Access::Read,
         });
         let entries: Vec<_> = uniforms
@@ -218,25 +224,27 @@ impl Gpu {
             compilation_options: wgpu::PipelineCompilationOptions::default(),
             cache: None,
         });
-        Pipeline { kernel: kernel.name, constants: constants.to_vec(), layout, pipeline }
+        Pipeline { key, layout, pipeline }
     }
 }
 
-fn gpu_error(error: &wgpu::Error) -> Error {
+pub(super) fn gpu_error(error: &wgpu::Error) -> Error {
     match error {
         wgpu::Error::OutOfMemory { .. } => Error::new(
             ErrorKind::Gpu,
             "The GPU is out of memory",
             "Use fewer images, fewer members or a smaller batch",
         ),
-        other => {
-            Error::new(ErrorKind::Gpu, format!("The GPU reported: {other}"), "Use the CPU engine")
-        }
+        other => Error::new(
+            ErrorKind::Gpu,
+            format!("The GPU reported an error: {other}"),
+            "Use the CPU engine",
+        ),
     }
 }
 
-/// A buffer whose memory is given back when it is dropped. In a browser wgpu leaves that to the garbage
-/// collector, which does not see how much of the GPU's memory so small an object holds.
+/// A buffer whose memory is released when it is dropped. In a browser, wgpu leaves that to the garbage
+/// collector, which does not see how much GPU memory such a small object holds.
 #[derive(Debug)]
 pub(super) struct OwnBuffer(wgpu::Buffer);
 
@@ -258,251 +266,7 @@ impl Deref for OwnBuffer {
 
 impl Drop for OwnBuffer {
     fn drop(&mut self) {
-        // What was submitted before is still done.
+        // Work submitted before is still done.
         self.0.destroy();
     }
-}
-
-/// A stage, ready to dispatch.
-#[derive(Debug)]
-struct Dispatch {
-    pipeline: wgpu::ComputePipeline,
-    bind_group: wgpu::BindGroup,
-    workgroups: [u32; 3],
-}
-
-/// A routine, ready to run.
-#[derive(Debug)]
-struct LoadedRoutine {
-    stages: Vec<Dispatch>,
-    /// Their parameters, which the bind groups refer to.
-    _uniforms: OwnBuffer,
-}
-
-/// A program with its buffers on a GPU.
-#[derive(Debug)]
-pub struct GpuProgram {
-    gpu: Gpu,
-    program: Program,
-    control: Control,
-    buffers: Vec<OwnBuffer>,
-    routines: Vec<LoadedRoutine>,
-    /// Stages that are submitted at a time where the work can be cancelled in between.
-    #[cfg(not(target_arch = "wasm32"))]
-    piece: usize,
-}
-
-/// How long a piece should take: a device cannot be told to forget what was submitted.
-#[cfg(not(target_arch = "wasm32"))]
-const PIECE: std::ops::Range<Duration> = Duration::from_millis(15)..Duration::from_millis(60);
-
-impl GpuProgram {
-    pub(super) async fn new(gpu: &Gpu, program: Program, control: Control) -> Result<Self> {
-        gpu.faults.check()?;
-        let validation = gpu.device.push_error_scope(wgpu::ErrorFilter::Validation);
-        let memory = gpu.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
-        let internal = gpu.device.push_error_scope(wgpu::ErrorFilter::Internal);
-        let buffers = program.buffers().iter().map(|info| {
-            let size = 4 * (info.buffer.len() * copies(&program, info.buffer)) as u64;
-            let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
-            OwnBuffer::new(&gpu.device, &info.name, size, usage)
-        });
-        let buffers: Vec<_> = buffers.collect();
-        // Compiling is what takes the time.
-        for stage in program.routines().flat_map(|(_, stages)| stages) {
-            control.check()?;
-            gpu.pipeline(stage);
-        }
-        let routines =
-            program.routines().map(|(name, stages)| routine(gpu, &program, &buffers, name, stages));
-        let routines = routines.collect();
-        // All are popped before any is waited for: others may push theirs meanwhile.
-        let popped = [internal.pop(), memory.pop(), validation.pop()];
-        let mut result = Ok(());
-        for error in popped {
-            if let Some(error) = error.await {
-                result = result.and(Err(gpu_error(&error)));
-            }
-        }
-        if result.is_err() {
-            gpu.forget_pipelines(&program);
-        }
-        gpu.faults.explain(&gpu.device, result).await?;
-        Ok(Self {
-            gpu: gpu.clone(),
-            program,
-            control,
-            buffers,
-            routines,
-            #[cfg(not(target_arch = "wasm32"))]
-            piece: 16,
-        })
-    }
-
-    pub(super) const fn program(&self) -> &Program {
-        &self.program
-    }
-
-    pub(super) const fn control(&self) -> &Control {
-        &self.control
-    }
-
-    pub(super) fn write(
-        &self,
-        buffer: Buffer,
-        member: usize,
-        offset: usize,
-        words: &[u32],
-    ) -> Result<()> {
-        self.gpu.faults.check()?;
-        let target = self.handle(buffer)?;
-        let start = 4 * (member * buffer.len() + offset) as u64;
-        self.gpu.queue.write_buffer(target, start, bytemuck::cast_slice(words));
-        Ok(())
-    }
-
-    fn handle(&self, buffer: Buffer) -> Result<&wgpu::Buffer> {
-        let found = self.buffers.get(buffer.id);
-        found.map(Deref::deref).ok_or_else(|| Error::internal("No such buffer in this program"))
-    }
-
-    pub(super) fn run(&self, routine: Routine, times: u32) -> Result<()> {
-        let stages = self.stages(routine)?;
-        let per_submit = (DISPATCHES_PER_SUBMIT / stages.len().max(1)).max(1) as u32;
-        let mut left = times;
-        while left > 0 {
-            let now = left.min(per_submit);
-            // Several only if one time alone is too long, and then it is one time.
-            stages.chunks(DISPATCHES_PER_SUBMIT).for_each(|some| self.submit(some, now));
-            left -= now;
-        }
-        Ok(())
-    }
-
-    /// The same, and waits for it; but it can be cancelled between stages.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(super) async fn run_interruptible(&mut self, routine: Routine, times: u32) -> Result<()> {
-        for _ in 0..times {
-            let mut done = 0;
-            while done < self.stages(routine)?.len() {
-                self.control.check()?;
-                let left = &self.stages(routine)?[done..];
-                let now = self.piece.min(left.len());
-                let start = std::time::Instant::now();
-                self.submit(&left[..now], 1);
-                self.finish(super::READ_DEADLINE).await?;
-                done += now;
-                let took = start.elapsed();
-                if took > PIECE.end {
-                    self.piece = now.div_ceil(2);
-                } else if took < PIECE.start && now == self.piece {
-                    self.piece = now.saturating_mul(2);
-                }
-            }
-        }
-        self.control.check()
-    }
-
-    fn stages(&self, routine: Routine) -> Result<&[Dispatch]> {
-        self.gpu.faults.check()?;
-        let routine = self.routines.get(routine.0);
-        let stages = routine.map(|routine| routine.stages.as_slice());
-        stages.ok_or_else(|| Error::internal("No such routine in this program"))
-    }
-
-    fn submit(&self, stages: &[Dispatch], times: u32) {
-        let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
-        {
-            let mut pass = encoder.begin_compute_pass(&Default::default());
-            for _ in 0..times {
-                for stage in stages {
-                    pass.set_pipeline(&stage.pipeline);
-                    pass.set_bind_group(0, &stage.bind_group, &[]);
-                    let [x, y, z] = stage.workgroups;
-                    pass.dispatch_workgroups(x, y, z);
-                }
-            }
-        }
-        self.gpu.queue.submit([encoder.finish()]);
-    }
-
-    /// Waits until everything that was submitted is done.
-    pub(super) async fn finish(&self, deadline: Duration) -> Result<()> {
-        let Some(smallest) = self.program.buffers().iter().min_by_key(|info| info.buffer.len())
-        else {
-            return Ok(());
-        };
-        // Reading a few bytes waits for all that came before: the one wait that both wgpu's native
-        // backends and browsers honour.
-        self.read(smallest.buffer, deadline).await.map(drop)
-    }
-
-    pub(super) async fn read(&self, buffer: Buffer, deadline: Duration) -> Result<Vec<u32>> {
-        self.gpu.faults.check()?;
-        let source = self.handle(buffer)?;
-        let Gpu { device, queue, faults, .. } = &self.gpu;
-        let words = readback::read(device, queue, source, faults, deadline).await;
-        faults.explain(device, words).await
-    }
-}
-
-fn copies(program: &Program, buffer: Buffer) -> usize {
-    if buffer.scope() == Scope::Member { program.members() } else { 1 }
-}
-
-/// Bind groups for the stages of a routine, their uniforms side by side in one buffer. Where not all
-/// members are dispatched at once, those of one dispatch do the whole routine, and then the next.
-fn routine(
-    gpu: &Gpu,
-    program: &Program,
-    buffers: &[OwnBuffer],
-    name: &str,
-    stages: &[Stage],
-) -> LoadedRoutine {
-    let (members, at_once) = (program.members(), program.profile().members_at_once.max(1));
-    let groups = (0..members).step_by(at_once);
-    let plan: Vec<(usize, &Stage)> =
-        groups.flat_map(|first| stages.iter().map(move |stage| (first, stage))).collect();
-    let slot = UNIFORM_ALIGN / 4;
-    let mut words = vec![0_u32; 2 * slot * plan.len().max(1)];
-    for ((first, stage), words) in plan.iter().zip(words.chunks_exact_mut(2 * slot)) {
-        for (i, binding) in stage.bindings.iter().enumerate() {
-            let buffer = binding.view.buffer;
-            let stride = if buffer.scope() == Scope::Member { buffer.len() } else { 0 };
-            words[i] = (binding.view.offset + first * stride) as u32;
-            words[MAX_BINDINGS + i] = stride as u32;
-        }
-        words[slot..slot + MAX_PARAMS].copy_from_slice(&stage.params);
-    }
-    let usage = BufferUsages::UNIFORM | BufferUsages::COPY_DST;
-    let uniforms = OwnBuffer::new(&gpu.device, name, 4 * words.len() as u64, usage);
-    gpu.queue.write_buffer(&uniforms, 0, bytemuck::cast_slice(&words));
-    let dispatch = |(index, &(first, stage)): (usize, &(usize, &Stage))| {
-        let Pipeline { layout, pipeline, .. } = gpu.pipeline(stage);
-        let uniform = |half: usize| {
-            wgpu::BindingResource::Buffer(wgpu::BufferBinding {
-                buffer: &uniforms,
-                offset: ((2 * index + half) * UNIFORM_ALIGN) as u64,
-                size: std::num::NonZeroU64::new(UNIFORM_ALIGN as u64),
-            })
-        };
-        let storage = stage.bindings.iter().map(|b| buffers[b.view.buffer.id].as_entire_binding());
-        let entries: Vec<_> = [uniform(0), uniform(1)]
-            .into_iter()
-            .chain(storage)
-            .enumerate()
-            .map(|(binding, resource)| wgpu::BindGroupEntry { binding: binding as u32, resource })
-            .collect();
-        let label = Some(stage.kernel.name);
-        let bind_group = gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label,
-            layout: &layout,
-            entries: &entries,
-        });
-        let [x, y] = stage.workgroups;
-        let z = at_once.min(members - first) as u32;
-        Dispatch { pipeline, bind_group, workgroups: [x, y, z] }
-    };
-    let stages = plan.iter().enumerate().map(dispatch).collect();
-    LoadedRoutine { stages, _uniforms: uniforms }
 }

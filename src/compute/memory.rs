@@ -1,11 +1,11 @@
 //! Memory of the CPU engine.
 //!
-//! Vectors that lie across two cache lines take longer to load, and an allocator leaves to chance
-//! whether they do.
+//! Vectors that straddle two cache lines take longer to load, and an allocator leaves the alignment to
+//! chance.
 
 use std::ops::{Deref, DerefMut};
 
-/// Numbers, from the beginning of a cache line on.
+/// Numbers that start at a cache line.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     lines: Vec<Line>,
@@ -23,7 +23,7 @@ impl Memory {
         Self { lines: bytemuck::zeroed_vec(len.div_ceil(16)), len }
     }
 
-    /// Makes room for `len` numbers, whatever they are.
+    /// Makes room for `len` numbers of unspecified value.
     pub(crate) fn reserve(&mut self, len: usize) {
         if self.len < len {
             *self = Self::zeros(len);

@@ -1,28 +1,38 @@
 //! The compute core: a [`Program`] is recorded once and run by either [`Engine`].
 
 mod call;
+mod completion;
 mod control;
 mod cpu;
 mod faults;
 pub(crate) mod gemm;
 mod gpu;
+mod gpu_program;
 pub(crate) mod memory;
+mod pack;
 mod program;
 mod readback;
 pub(crate) mod simd;
+mod simulation;
+mod submit_size;
 mod template;
 mod tile;
 
 pub use call::{Call, Slot};
 pub use control::Control;
 pub use cpu::CpuProgram;
-pub use gpu::{Gpu, GpuProgram};
+pub use gpu::Gpu;
+pub use gpu_program::GpuProgram;
 pub use program::{
     Access, Binding, Buffer, BufferInfo, Kernel, MAX_BINDINGS, MAX_PARAMS, Profile, Program,
     Routine, Scope, Stage, View,
 };
 
+#[doc(hidden)]
+pub use pack::{Pack, packs};
 pub(crate) use program::elements;
+#[doc(hidden)]
+pub use simulation::Simulation;
 pub use tile::Tile;
 
 use std::time::Duration;
@@ -30,12 +40,12 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::platform;
 
-/// How long a readback may take before the device counts as hung.
+/// How long a readback may take before the device is considered hung.
 pub const READ_DEADLINE: Duration = Duration::from_secs(60);
 
 /// Where programs run.
 ///
-/// Clones share the device. An engine [with a control](Self::with_control) passes it on to every
+/// Clones share the device. An engine [with a control](Self::with_control) passes the control to every
 /// program that it loads.
 #[derive(Debug, Clone)]
 pub struct Engine {
@@ -52,25 +62,25 @@ enum Device {
 }
 
 impl Engine {
-    /// The CPU engine.
+    /// Creates the CPU engine.
     #[must_use]
     pub const fn cpu() -> Self {
         Self { device: Device::Cpu, control: None }
     }
 
-    /// An engine on this GPU.
+    /// Creates an engine on `gpu`.
     #[must_use]
     pub const fn on(gpu: Gpu) -> Self {
         Self { device: Device::Gpu(gpu), control: None }
     }
 
-    /// The same engine, whose work `control` pauses and cancels.
+    /// Returns the same engine with `control`, which pauses and cancels its work.
     #[must_use]
     pub fn with_control(&self, control: &Control) -> Self {
         Self { device: self.device.clone(), control: Some(control.clone()) }
     }
 
-    /// The GPU, if it is one.
+    /// The GPU of a GPU engine.
     #[must_use]
     pub const fn as_gpu(&self) -> Option<&Gpu> {
         match &self.device {
@@ -79,13 +89,13 @@ impl Engine {
         }
     }
 
-    /// The name of the GPU, if it is one.
+    /// The name of a GPU engine's GPU.
     #[must_use]
     pub fn adapter(&self) -> Option<String> {
         self.as_gpu().map(Gpu::adapter)
     }
 
-    /// `"cpu"` or `"gpu"`.
+    /// The kind of the engine: `"cpu"` or `"gpu"`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self.device {
@@ -108,12 +118,12 @@ impl Engine {
         }
     }
 
-    /// An empty program for this engine.
+    /// Creates an empty program for this engine.
     pub fn program(&self, members: usize) -> Result<Program> {
         Program::new(members, self.profile())
     }
 
-    /// Allocates everything that running needs: buffers, pipelines, bind groups.
+    /// Loads a program: allocates the buffers, pipelines and bind groups that it needs to run.
     pub async fn load(&self, mut program: Program) -> Result<Loaded> {
         let control = self.control.clone().unwrap_or_default();
         control.check()?;
@@ -130,7 +140,7 @@ impl Engine {
         Ok(loaded)
     }
 
-    /// Lets other tasks run, for work outside programs; fails if the engine's work was cancelled.
+    /// Lets other tasks run during work outside programs; fails if the engine's work was cancelled.
     pub async fn yield_now(&self) -> Result<()> {
         match &self.control {
             Some(control) => control.yield_now().await,
@@ -152,7 +162,7 @@ pub enum Loaded {
 }
 
 impl Loaded {
-    /// The program.
+    /// The recorded program.
     #[must_use]
     pub const fn program(&self) -> &Program {
         match self {
@@ -161,7 +171,7 @@ impl Loaded {
         }
     }
 
-    /// What pauses and cancels this program: the control of its engine, or one of its own.
+    /// What pauses and cancels this program: the engine's control, or its own.
     #[must_use]
     pub const fn control(&self) -> &Control {
         match self {
@@ -170,7 +180,8 @@ impl Loaded {
         }
     }
 
-    /// Writes a whole buffer: one member's worth goes to every member, else all members in order.
+    /// Writes a whole buffer. Data for one member goes to every member; otherwise `data` holds all members
+    /// in order.
     pub fn upload<T: bytemuck::Pod>(&mut self, buffer: Buffer, data: &[T]) -> Result<()> {
         let words = words(buffer, data)?;
         let copies = if buffer.scope() == Scope::Member { self.program().members() } else { 1 };
@@ -190,7 +201,7 @@ impl Loaded {
         }
     }
 
-    /// Writes part of one member's copy of a buffer, from element `offset` on.
+    /// Writes a part of one member's copy of a buffer, from element `offset` on.
     pub fn upload_part<T: bytemuck::Pod>(
         &mut self,
         buffer: Buffer,
@@ -214,8 +225,8 @@ impl Loaded {
         }
     }
 
-    /// Runs a routine `times` times, whole, unless it was cancelled before. On the GPU this submits
-    /// and returns; errors that the device finds later come out of the next call that waits.
+    /// Runs a routine `times` times without interruption, unless it is already cancelled. On the GPU this
+    /// submits and returns; the next call that waits reports errors that the device finds later.
     pub fn run(&mut self, routine: Routine, times: u32) -> Result<()> {
         self.control().check()?;
         self.run_to_end(routine, times)
@@ -232,8 +243,9 @@ impl Loaded {
         }
     }
 
-    /// Runs a routine that may take long: it can be cancelled between stages, and on the CPU a page's
-    /// other tasks run in between. After a cancel, members may have reached different stages.
+    /// Runs a routine that may take long: it can be cancelled between stages, and a page's other tasks run in
+    /// between. The GPU gets it in pieces of [`Control`]'s time slice. After a cancel, members may have
+    /// reached different stages.
     pub async fn run_cooperative(&mut self, routine: Routine, times: u32) -> Result<()> {
         self.control().check()?;
         match self {
@@ -241,11 +253,26 @@ impl Loaded {
             Self::Cpu(cpu) => cpu.run_cooperative(routine, times).await,
             #[cfg(not(target_arch = "wasm32"))]
             Self::Cpu(cpu) => cpu.run_interruptible(routine, times),
-            // A page ends the worker instead, and waits there cost more.
-            #[cfg(target_arch = "wasm32")]
-            Self::Gpu(gpu) => gpu.run(routine, times),
-            #[cfg(not(target_arch = "wasm32"))]
-            Self::Gpu(gpu) => gpu.run_interruptible(routine, times).await,
+            // Boxed, so that not every caller's future contains it.
+            Self::Gpu(gpu) => Box::pin(gpu.run_bounded(routine, times)).await,
+        }
+    }
+
+    /// The longest piece that the GPU got at a time and that was waited for, and its dispatches.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn longest_piece(&self) -> Option<(Duration, usize)> {
+        match self {
+            Self::Cpu(_) => None,
+            Self::Gpu(gpu) => Some(gpu.longest_piece()),
+        }
+    }
+
+    /// Resets [`Self::longest_piece`].
+    #[doc(hidden)]
+    pub fn forget_longest_piece(&mut self) {
+        if let Self::Gpu(gpu) = self {
+            gpu.forget_longest_piece();
         }
     }
 
@@ -257,12 +284,12 @@ impl Loaded {
         }
     }
 
-    /// Reads a whole buffer, all members in order.
+    /// Reads a whole buffer: all members in order.
     pub async fn read<T: bytemuck::Pod>(&mut self, buffer: Buffer) -> Result<Vec<T>> {
         self.read_within(buffer, READ_DEADLINE).await
     }
 
-    /// Reads a whole buffer with another deadline than [`READ_DEADLINE`].
+    /// Reads a whole buffer with a deadline other than [`READ_DEADLINE`].
     pub async fn read_within<T: bytemuck::Pod>(
         &mut self,
         buffer: Buffer,
@@ -273,7 +300,7 @@ impl Loaded {
         }
         let words = match self {
             Self::Cpu(cpu) => cpu.read(buffer)?,
-            // Boxed, so that callers do not each contain the whole of it.
+            // Boxed, so that not every caller's future contains it.
             Self::Gpu(gpu) => Box::pin(gpu.read(buffer, deadline)).await?,
         };
         Ok(bytemuck::allocation::cast_vec(words))

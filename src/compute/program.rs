@@ -28,9 +28,9 @@ pub const MAX_PARAMS: usize = 24;
 /// How a stage uses a binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Read only.
+    /// The stage only reads it.
     Read,
-    /// Read and written.
+    /// The stage reads and writes it.
     Write,
 }
 
@@ -46,10 +46,10 @@ pub enum Scope {
 /// A kernel: the part of a stage that is the same wherever it is recorded.
 ///
 /// Its WGSL declares `views` and `p` as uniforms 0 and 1 and its storage buffers from binding 2 on,
-/// in the order of `bindings`; `tests/native/shaders_validate.rs` holds it to that.
+/// in the order of `bindings`; `tests/native/shaders_validate.rs` checks that.
 #[derive(Debug)]
 pub struct Kernel {
-    /// The name, also of `shaders/<name>.wgsl`, `src/kernels/<name>.rs` and the pipeline.
+    /// The name, shared by `shaders/<name>.wgsl`, `src/kernels/<name>.rs` and the pipeline.
     pub name: &'static str,
     /// WGSL source in pieces: shared parts first.
     pub wgsl: &'static [&'static str],
@@ -57,12 +57,12 @@ pub struct Kernel {
     pub params: &'static [(&'static str, &'static str)],
     /// Storage bindings in order: name and access.
     pub bindings: &'static [(&'static str, Access)],
-    /// The same computation for one member on the CPU.
+    /// The same computation on the CPU, for one member.
     pub cpu: fn(&mut Call<'_>),
 }
 
 impl Kernel {
-    /// The whole WGSL module: `constants` in front, directives expanded.
+    /// The whole WGSL module, with `constants` in front and directives expanded.
     #[must_use]
     pub fn source(&self, constants: &[(&'static str, u32)]) -> String {
         let mut source = String::new();
@@ -76,7 +76,7 @@ impl Kernel {
     }
 }
 
-/// A buffer of a program: a plain handle.
+/// A handle of a buffer in a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffer {
     pub(crate) id: usize,
@@ -86,19 +86,19 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Elements of one member's copy.
+    /// Number of elements in one member's copy.
     #[must_use]
     pub const fn len(self) -> usize {
         self.len
     }
 
-    /// Whether it has no element. Programs refuse to make such a buffer.
+    /// Whether the buffer has no elements. Programs refuse to create such a buffer.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.len == 0
     }
 
-    /// Who owns it.
+    /// Who owns the buffer.
     #[must_use]
     pub const fn scope(self) -> Scope {
         self.scope
@@ -116,12 +116,12 @@ impl Buffer {
 pub struct View {
     /// The buffer.
     pub buffer: Buffer,
-    /// First element, within a member's copy.
+    /// Index of the first element within a member's copy.
     pub offset: usize,
 }
 
 impl View {
-    /// `offset` elements further on.
+    /// The view that starts `offset` elements further on.
     #[must_use]
     pub const fn at(self, offset: usize) -> Self {
         Self { buffer: self.buffer, offset: self.offset + offset }
@@ -134,21 +134,21 @@ impl From<Buffer> for View {
     }
 }
 
-/// What a buffer is for, as recorded.
+/// A recorded buffer: its name, handle and initial contents.
 #[derive(Debug, Clone)]
 pub struct BufferInfo {
-    /// A name for messages and GPU labels.
+    /// Name for messages and GPU labels.
     pub name: String,
-    /// The handle.
+    /// Handle of the buffer.
     pub buffer: Buffer,
-    /// What it holds when the program is loaded, all members in order; zeros if nothing.
+    /// Initial contents, all members in order; zeros if `None`.
     pub initial: Option<Arc<[f32]>>,
 }
 
 /// A binding of a stage: `extent` elements from the view on.
 #[derive(Debug, Clone, Copy)]
 pub struct Binding {
-    /// Where.
+    /// Where the binding begins.
     pub view: View,
     /// How many elements the stage may touch.
     pub extent: usize,
@@ -157,7 +157,7 @@ pub struct Binding {
 /// One dispatch.
 #[derive(Debug, Clone)]
 pub struct Stage {
-    /// What to compute.
+    /// The kernel to run.
     pub kernel: &'static Kernel,
     /// Constants compiled into this variant of the kernel.
     pub constants: Vec<(&'static str, u32)>,
@@ -169,39 +169,46 @@ pub struct Stage {
     pub workgroups: [u32; 2],
 }
 
-/// A routine of a program: a plain handle.
+/// A handle of a routine in a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Routine(pub(crate) usize);
 
-/// What an engine can take, and which variants of a kernel suit it.
+/// The limits of an engine, and the kernel variants that suit it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Profile {
-    /// Largest buffer, in bytes, all members together.
+    /// Largest buffer in bytes, all members together.
     pub max_buffer_bytes: u64,
-    /// All buffers together, in bytes. A GPU tells that its memory is full only when it is.
+    /// Most bytes of all buffers together. A GPU reports that its memory is full only when it is.
     pub max_total_bytes: u64,
     /// Most workgroups in one dimension of a dispatch.
     pub max_workgroups: u32,
+    /// Most threads of a workgroup.
+    pub max_threads: u32,
     /// The matrix multiply tile that was measured to be fastest.
     pub tile: Tile,
     /// Parts into which a long sum with a small result is cut, so that all threads have work.
     pub parts: u32,
-    /// Threads that share a row, and wait for each other to add it up.
+    /// Threads that share a row and synchronize to add it up.
     pub row_threads: u32,
-    /// Members of one dispatch: all of them, unless their weights are to stay in a cache.
+    /// Whether independent stages share a dispatch: that saves time on a GPU in hardware, but compiling
+    /// takes longer.
+    pub packs: bool,
+    /// Members per dispatch: all of them, unless their weights should stay in a cache.
     pub members_at_once: usize,
 }
 
 impl Default for Profile {
-    /// WebGPU's guaranteed limits and the tile that is good on most adapters.
+    /// WebGPU's guaranteed limits, and the tile that is good on most adapters.
     fn default() -> Self {
         Self {
             max_buffer_bytes: 128 << 20,
             max_total_bytes: u64::MAX,
             max_workgroups: 65_535,
+            max_threads: 256,
             tile: Tile::default(),
             parts: 16,
             row_threads: 64,
+            packs: true,
             members_at_once: usize::MAX,
         }
     }
@@ -219,13 +226,13 @@ pub struct Program {
     recording: bool,
 }
 
-/// The product of `sides`, or a number that every engine refuses where it is too large to be told.
+/// The product of `sides`, or on overflow a number that every engine refuses.
 pub(crate) fn elements<const N: usize>(sides: [usize; N]) -> usize {
     sides.into_iter().fold(1, usize::saturating_mul)
 }
 
 impl Program {
-    /// An empty program for `members` independent members, within what `profile` allows.
+    /// Creates an empty program for `members` independent members, within the limits of `profile`.
     pub fn new(members: usize, profile: Profile) -> Result<Self> {
         if members == 0 {
             return Err(Error::internal("A program needs at least one member"));
@@ -235,19 +242,33 @@ impl Program {
         Ok(Self { members, profile, buffers, bytes: 0, routines, recording: false })
     }
 
-    /// How many members there are.
+    /// Number of members.
     #[must_use]
     pub const fn members(&self) -> usize {
         self.members
     }
 
-    /// What the program was recorded for.
+    /// Refuses to place `count` of `what` in a program with another number of members.
+    pub(crate) fn check_members(&self, what: &str, count: usize) -> Result<()> {
+        let members = self.members;
+        if count == members {
+            return Ok(());
+        }
+        Err(Error::internal(format!("There are {count} {what} for {members} members")))
+    }
+
+    /// The profile that the program was recorded for.
     #[must_use]
     pub const fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    /// All buffers.
+    /// Gives every stage a dispatch of its own.
+    pub(super) const fn unpack(&mut self) {
+        self.profile.packs = false;
+    }
+
+    /// All recorded buffers.
     #[must_use]
     pub fn buffers(&self) -> &[BufferInfo] {
         &self.buffers
@@ -259,17 +280,17 @@ impl Program {
         self.routines.get(routine.0).map_or(&[], |(_, stages)| stages)
     }
 
-    /// All routines: name and stages.
+    /// Iterates over all routines, with their names and stages.
     pub fn routines(&self) -> impl Iterator<Item = (&str, &[Stage])> {
         self.routines.iter().map(|(name, stages)| (name.as_str(), stages.as_slice()))
     }
 
-    /// A buffer of `len` zeros for each member.
+    /// Adds a buffer of `len` zeros per member.
     pub fn buffer(&mut self, name: impl Into<String>, len: usize) -> Result<Buffer> {
         self.add(name.into(), len, Scope::Member)
     }
 
-    /// A buffer of `len` zeros that all members read and no stage writes.
+    /// Adds a buffer of `len` zeros that all members read and no stage writes.
     pub fn shared(&mut self, name: impl Into<String>, len: usize) -> Result<Buffer> {
         self.add(name.into(), len, Scope::Shared)
     }
@@ -296,15 +317,15 @@ impl Program {
         Ok(buffer)
     }
 
-    /// A buffer for each member that begins with `data`, all members in order.
+    /// Adds a buffer per member that holds `data`, all members in order, when the program is loaded.
     pub fn buffer_with(&mut self, name: impl Into<String>, data: Vec<f32>) -> Result<Buffer> {
         let buffer = self.add(name.into(), data.len() / self.members, Scope::Member)?;
         self.begin_with(buffer, data.into())?;
         Ok(buffer)
     }
 
-    /// Makes a member's `buffer` begin with `data`, all members in order. So what is too large is
-    /// refused before there is anything to fill it with.
+    /// Sets the initial contents of a member buffer to `data`, all members in order. The buffer exists
+    /// already, so one that is too large is refused before its contents are computed.
     pub fn begin_with(&mut self, buffer: Buffer, data: Arc<[f32]>) -> Result<()> {
         let members = self.members;
         let known = self.buffers.get_mut(buffer.id).filter(|info| info.buffer == buffer);
@@ -317,8 +338,8 @@ impl Program {
         Ok(())
     }
 
-    /// A shared buffer that holds `data`. The same allocation gives the same buffer, however often
-    /// it is asked for.
+    /// Adds a shared buffer that holds `data`. The same allocation gives the same buffer, however often
+    /// it is added.
     pub fn constant(&mut self, name: impl Into<String>, data: &Arc<[f32]>) -> Result<Buffer> {
         let same = |info: &&BufferInfo| {
             let initial = info.initial.as_ref().filter(|_| info.buffer.scope() == Scope::Shared);
@@ -332,7 +353,7 @@ impl Program {
         Ok(buffer)
     }
 
-    /// What buffers begin with. Once it is on its engine, the program need not hold it any longer.
+    /// Takes the buffers' initial contents. Once they are on the engine, the program need not hold them.
     pub(super) fn take_contents(&mut self) -> Vec<(Buffer, Arc<[f32]>)> {
         let contents = |info: &mut BufferInfo| Some((info.buffer, info.initial.take()?));
         self.buffers.iter_mut().filter_map(contents).collect()
@@ -355,7 +376,7 @@ impl Program {
         Ok(Routine(self.routines.len() - 1))
     }
 
-    /// A routine of the stages of several, one after the other.
+    /// Adds a routine that consists of the stages of several others, one after the other.
     pub fn join(&mut self, name: impl Into<String>, parts: &[Routine]) -> Result<Routine> {
         let stages: Vec<_> = parts.iter().flat_map(|&part| self.stages(part).to_vec()).collect();
         let joined = self.routine(name, |_| Ok(()))?;
@@ -365,7 +386,7 @@ impl Program {
 
     /// Appends a stage to the routine that is being recorded.
     ///
-    /// `bindings` stand in the kernel's order; `workgroups` are those of one member.
+    /// `bindings` are in the kernel's order; `workgroups` are those of one member.
     pub fn stage<P: Pod>(
         &mut self,
         kernel: &'static Kernel,
@@ -377,7 +398,7 @@ impl Program {
         self.push_stage(kernel, constants, bytemuck::bytes_of(params), bindings, workgroups)
     }
 
-    // Apart from `stage`, so that it is compiled once and not once for each kernel.
+    // Apart from `stage`, so that it is compiled only once instead of once per kernel.
     fn push_stage(
         &mut self,
         kernel: &'static Kernel,
@@ -388,10 +409,11 @@ impl Program {
     ) -> Result<()> {
         let name = kernel.name;
         if !self.recording {
-            return Err(Error::internal(format!("Stage “{name}” stands outside a routine")));
+            return Err(Error::internal(format!("Stage “{name}” was recorded outside a routine")));
         }
-        let words: &[u32] = bytemuck::try_cast_slice(params)
-            .map_err(|_| Error::internal(format!("Parameters of “{name}” are not words")))?;
+        let words: &[u32] = bytemuck::try_cast_slice(params).map_err(|_| {
+            Error::internal(format!("Parameters of “{name}” are not whole 32-bit words"))
+        })?;
         if words.len() != kernel.params.len() || words.len() > MAX_PARAMS {
             return Err(Error::internal(format!("Stage “{name}” has wrong parameters")));
         }

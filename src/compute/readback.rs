@@ -1,41 +1,57 @@
-//! Reading a GPU buffer, with a deadline: a lost device may never settle a map.
+//! Reading a GPU buffer with a deadline: a lost device may never settle a map.
 
 use std::time::Duration;
 
 use futures_channel::oneshot;
 
+use super::completion::{COUNT_BYTES, Completion, check};
 use super::faults::Faults;
-use super::gpu::OwnBuffer;
+use super::gpu::{Gpu, OwnBuffer};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Copies `source` to a mappable buffer, maps it and returns its words.
-pub(super) async fn read(
-    device: &wgpu::Device,
-    queue: &wgpu::Queue,
-    source: &wgpu::Buffer,
-    faults: &Faults,
-    deadline: Duration,
-) -> Result<Vec<u32>> {
+/// A readback in flight.
+pub(super) struct Ticket {
+    staging: OwnBuffer,
+    mapped: oneshot::Receiver<Result<(), wgpu::BufferAsyncError>>,
+    /// Number of submits before the readback.
+    submitted: u32,
+}
+
+/// Starts copying `source`, if given, and the count of completed submits to a mappable buffer.
+pub(super) fn ask(gpu: &Gpu, source: Option<&wgpu::Buffer>, completion: &Completion) -> Ticket {
     let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
-    let staging = OwnBuffer::new(device, "readback", source.size(), usage);
-    let mut encoder = device.create_command_encoder(&Default::default());
-    encoder.copy_buffer_to_buffer(source, 0, &staging, 0, source.size());
-    queue.submit([encoder.finish()]);
-    let (sender, receiver) = oneshot::channel();
+    let size = source.map_or(0, wgpu::Buffer::size);
+    let staging = OwnBuffer::new(&gpu.device, "readback", size + COUNT_BYTES, usage);
+    let mut encoder = gpu.device.create_command_encoder(&Default::default());
+    if let Some(source) = source {
+        encoder.copy_buffer_to_buffer(source, 0, &staging, 0, size);
+    }
+    let submitted = completion.copy(&mut encoder, &staging, size);
+    gpu.queue.submit([encoder.finish()]);
+    let (sender, mapped) = oneshot::channel();
     staging.map_async(wgpu::MapMode::Read, .., move |result| {
         // The receiver is gone only if the caller gave up waiting.
         drop(sender.send(result));
     });
-    within(device, receiver, faults, deadline).await?.map_err(|error| {
-        Error::new(ErrorKind::Gpu, format!("Reading from the GPU failed: {error}"), "Try again")
-    })?;
-    let view = staging.get_mapped_range(..).map_err(|error| {
-        Error::new(ErrorKind::Gpu, format!("Reading from the GPU failed: {error}"), "Try again")
-    })?;
-    let words = bytemuck::pod_collect_to_vec(&view);
-    drop(view);
-    staging.unmap();
-    Ok(words)
+    Ticket { staging, mapped, submitted }
+}
+
+impl Ticket {
+    /// Returns the words of the source, once everything submitted before is done.
+    pub(super) async fn answer(self, gpu: &Gpu, deadline: Duration) -> Result<Vec<u32>> {
+        let failed = |error: &dyn std::fmt::Display| {
+            Error::new(ErrorKind::Gpu, format!("Reading from the GPU failed: {error}"), "Try again")
+        };
+        let mapped = within(&gpu.device, self.mapped, &gpu.faults, deadline).await?;
+        mapped.map_err(|error| failed(&error))?;
+        let view = self.staging.get_mapped_range(..).map_err(|error| failed(&error))?;
+        let mut words: Vec<u32> = bytemuck::pod_collect_to_vec(&view);
+        drop(view);
+        self.staging.unmap();
+        let done = words.pop().unwrap_or_default();
+        check(done, self.submitted)?;
+        Ok(words)
+    }
 }
 
 fn timeout() -> Error {
@@ -57,7 +73,7 @@ async fn within<T>(
     _faults: &Faults,
     deadline: Duration,
 ) -> Result<T> {
-    // Who does not wait at all is not answered, also where a driver in software has done the work.
+    // A zero deadline always times out, even if a software driver has already finished.
     if deadline.is_zero() {
         return Err(timeout());
     }

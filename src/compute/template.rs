@@ -48,8 +48,8 @@ fn expand_lines(mut lines: &[&str], constants: &[(&str, u32)], out: &mut String)
     }
 }
 
-/// Appends `block` with `text` for every `$name`. A search for strings would add a kilobyte to the
-/// page's download.
+/// Appends `block` with `text` in place of every `$name`. The standard library's string search would add
+/// a kilobyte to the page's download.
 fn substitute(block: &str, name: &str, text: &str, out: &mut String) {
     let mut pieces = block.split('$');
     *out += pieces.next().unwrap_or_default();

@@ -7,20 +7,59 @@ use super::{
     import::{MAX_BYTES, is_picture},
 };
 use crate::error::{Error, Result};
-use flate2::{Crc, read::MultiGzDecoder};
+use flate2::bufread::DeflateDecoder;
 use miniz_oxide::inflate::{TINFLStatus, decompress_to_vec_with_limit};
 
-/// Unpacks a gzip file.
+/// Unpacks a gzip file, which may have several parts.
+///
+/// Its frame is read here: flate2's reader of it brings a table of checksums along that would be a tenth
+/// of the page's library.
 pub(super) fn gunzip(bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut data = Vec::new();
-    let limit = MAX_BYTES as u64;
-    let unpacked = MultiGzDecoder::new(bytes).take(limit + 1).read_to_end(&mut data);
-    match unpacked {
-        Ok(_) if data.len() > MAX_BYTES => Err(too_large(data.len())),
-        Ok(_) => Ok(data),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(ends_early()),
-        Err(_) => Err(damaged()),
+    let (mut file, mut data) = (Bytes(bytes), Vec::new());
+    loop {
+        skip_header(&mut file)?;
+        let begin = data.len();
+        let mut unpacked = DeflateDecoder::new(file.0);
+        let limit = (MAX_BYTES - begin) as u64;
+        match unpacked.by_ref().take(limit + 1).read_to_end(&mut data) {
+            Ok(_) if data.len() > MAX_BYTES => return Err(too_large(data.len())),
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(ends_early()),
+            Err(_) => return Err(damaged()),
+        }
+        file.take(unpacked.total_in() as usize)?;
+        let end = file.take(8).map_err(|_| ends_early())?;
+        let (checksum, size) = (Bytes(end).u32_le()?, Bytes(&end[4..]).u32_le()?);
+        check(&data[begin..], size, checksum)?;
+        if file.0.is_empty() {
+            return Ok(data);
+        }
     }
+}
+
+/// Passes over what stands before the data of a part of a gzip file.
+fn skip_header(file: &mut Bytes<'_>) -> Result<()> {
+    const CHECKSUM: u8 = 2;
+    const EXTRA: u8 = 4;
+    const NAME: u8 = 8;
+    const COMMENT: u8 = 16;
+    let &[0x1f, 0x8b, 8, flags, ..] = file.take(10).map_err(|_| ends_early())? else {
+        return Err(damaged());
+    };
+    if flags & EXTRA != 0 {
+        let extra = file.u16_le()?;
+        file.take(extra.into())?;
+    }
+    for text in [NAME, COMMENT] {
+        if flags & text != 0 {
+            let end = file.0.iter().position(|&byte| byte == 0).ok_or_else(ends_early)?;
+            file.take(end + 1)?;
+        }
+    }
+    if flags & CHECKSUM != 0 {
+        file.take(2)?;
+    }
+    Ok(())
 }
 
 /// A file in a zip archive, still packed.
@@ -35,25 +74,25 @@ pub struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Its path in the archive.
+    /// Path of the file in the archive.
     #[must_use]
     pub fn name(&self) -> String {
         String::from_utf8_lossy(self.name).into_owned()
     }
 
-    /// Bytes it claims to unpack to.
+    /// Size in bytes that the file claims to unpack to.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size.into()
     }
 
-    /// Whether its name is that of a picture that browsers decode.
+    /// Whether the file has the name of a picture that browsers decode.
     #[must_use]
     pub fn is_picture(&self) -> bool {
         is_picture(&self.name())
     }
 
-    /// Unpacks it.
+    /// Unpacks the file.
     pub fn read(&self) -> Result<Vec<u8>> {
         const ENCRYPTED: u16 = 1;
         if self.flags & ENCRYPTED != 0 {
@@ -74,7 +113,7 @@ impl Entry<'_> {
     }
 }
 
-/// The files in a zip archive, in its order. Folders and hidden files are left out.
+/// Lists the files of a zip archive in its order, without folders and hidden files.
 pub fn zip_entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>> {
     let too_large = || {
         let hint = "Pack fewer files";
@@ -108,7 +147,7 @@ pub fn zip_entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>> {
         if [packed_size, size, offset].contains(&u32::MAX) {
             return Err(too_large());
         }
-        // The sizes in front of the data may be missing, so only the lengths of its fields count.
+        // The sizes in front of the data may be missing, so only the lengths of the fields are used.
         let mut local = from(bytes, offset)?;
         if local.take(4)? != b"PK\x03\x04" {
             return Err(damaged());
@@ -125,7 +164,7 @@ pub fn zip_entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>> {
     Ok(entries)
 }
 
-/// Finds the record at the end of the archive; a comment of any length may follow it.
+/// Finds the record at the end of the archive, which a comment of any length may follow.
 fn end_of_directory(bytes: &[u8]) -> Result<Bytes<'_>> {
     const RECORD: usize = 22;
     let tail = &bytes[bytes.len().saturating_sub(RECORD + usize::from(u16::MAX))..];
@@ -163,12 +202,30 @@ fn ends_early() -> Error {
 }
 
 fn check(data: &[u8], size: u32, checksum: u32) -> Result<()> {
-    let mut crc = Crc::new();
-    crc.update(data);
-    if data.len() as u64 != u64::from(size) || crc.sum() != checksum {
+    if data.len() as u64 != u64::from(size) || crc32(data) != checksum {
         return Err(damaged());
     }
     Ok(())
+}
+
+/// The checksum of gzip and zip, four bits at a time.
+fn crc32(data: &[u8]) -> u32 {
+    const TABLE: [u32; 16] = {
+        let mut table = [0; 16];
+        let mut i = 0;
+        while i < 16 {
+            let (mut value, mut bit) = (i as u32, 0);
+            while bit < 4 {
+                value = (value >> 1) ^ if value & 1 == 1 { 0xedb8_8320 } else { 0 };
+                bit += 1;
+            }
+            table[i] = value;
+            i += 1;
+        }
+        table
+    };
+    let step = |crc: u32| (crc >> 4) ^ TABLE[(crc & 15) as usize];
+    !data.iter().fold(!0, |crc, &byte| step(step(crc ^ u32::from(byte))))
 }
 
 fn damaged() -> Error {

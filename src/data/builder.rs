@@ -9,27 +9,27 @@ use crate::error::{Error, Result};
 /// Longest side of an image that is read, in pixels.
 pub const MAX_SIDE: usize = 1 << 14;
 
-/// Longest side of an image if none is asked for, in pixels.
+/// Longest side of an image by default, in pixels.
 const DEFAULT_SIDE: usize = 64;
 
-/// Values that a set may hold in all: 1 GiB of `f32`, and in a page, which has 4 GiB for everything,
-/// 128 MiB.
+/// Values that a set may hold in total: 1 GiB of `f32`, or 128 MiB in a page, which has 4 GiB for
+/// everything.
 pub const MAX_VALUES: usize = if cfg!(target_pointer_width = "32") { 1 << 25 } else { 1 << 28 };
 
-/// What to do with an image whose sides are in another proportion than the set's.
+/// What to do with an image whose aspect ratio is not the set's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Fit {
-    /// Cut off what is too much, equally at both ends.
+    /// Crops the longer side, equally at both ends.
     #[default]
     Crop,
-    /// Change its proportion.
+    /// Changes the aspect ratio.
     Stretch,
 }
 
 /// What a pixel holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channels {
-    /// Its brightness.
+    /// Brightness.
     Grey,
     /// Red, green and blue.
     Colour,
@@ -38,14 +38,14 @@ pub enum Channels {
 /// How to read a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Sides of the square images of the set; by default the shorter side of the first image, but no
-    /// more than 64 pixels.
+    /// Side of the set's square images; by default the shorter side of the first image, but at most 64
+    /// pixels.
     pub size: Option<usize>,
-    /// By default as the images are: grey if none of them has a colour.
+    /// Channels of the images; by default grey if none of the images has colour.
     pub channels: Option<Channels>,
     /// How images become square.
     pub fit: Fit,
-    /// Of more images than this, as many evenly spaced ones are taken.
+    /// Of more images than this, that many evenly spaced ones are taken.
     pub max_images: usize,
 }
 
@@ -55,7 +55,7 @@ impl Default for Options {
     }
 }
 
-/// Values in `count` images of `shape`, if the set may hold so many.
+/// Returns the number of values in `count` images of `shape`, if a set may hold that many.
 pub fn check_total(count: usize, shape: Shape) -> Result<usize> {
     let total = (count as u64).saturating_mul(shape.dim() as u64);
     if total > MAX_VALUES as u64 {
@@ -65,23 +65,23 @@ pub fn check_total(count: usize, shape: Shape) -> Result<usize> {
     Ok(total as usize)
 }
 
-/// A set in the making.
+/// A set under construction.
 #[derive(Debug)]
 pub struct Builder {
-    /// What the reader will be told about the set.
+    /// The description of the set for the reader.
     pub about: About,
     options: Options,
     shape: Option<Shape>,
     images: Vec<f32>,
     resampler: Option<Resampler>,
-    /// Images that are to come, as far as that is known.
+    /// Images still to come, as far as known.
     expected: usize,
     /// Whether any pixel has a colour.
     coloured: bool,
 }
 
 impl Builder {
-    /// An empty set.
+    /// Creates an empty set.
     #[must_use]
     pub fn new(name: &str, options: &Options) -> Self {
         let about = About { set: name.into(), name: name.into(), ..About::default() };
@@ -90,7 +90,7 @@ impl Builder {
         Self { about, options: *options, shape, images, resampler, expected, coloured }
     }
 
-    /// Which of `total` images to take; says so in the note if it isn't all of them.
+    /// Chooses which of `total` images to take; if not all, the note says so.
     pub(super) fn choose(&mut self, total: usize) -> impl Iterator<Item = usize> + use<> {
         let count = total.min(self.options.max_images);
         self.expected = count;
@@ -108,8 +108,8 @@ impl Builder {
         self.about.note.push_str(sentence);
     }
 
-    /// Adds an image of shape `source`. `read_row(y, row)` must fill row `y` with values in [-1, 1];
-    /// of more than three channels the first three count.
+    /// Adds an image of shape `source`. `read_row(y, row)` must fill row `y` with values in [-1, 1]; of
+    /// more than three channels, the first three are used.
     pub(super) fn push(
         &mut self,
         source: Shape,
@@ -127,7 +127,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The shape of the set's images, which the first one decides. Refuses an image of shape `source`
+    /// The shape of the set's images, which the first image determines. Refuses an image of shape `source`
     /// if it has no pixels or too many.
     fn shape_for(&mut self, source: Shape) -> Result<Shape> {
         check_sides(source)?;
@@ -139,7 +139,7 @@ impl Builder {
         Ok(*self.shape.insert(shape))
     }
 
-    /// An empty set whose images get the shape that this one's have.
+    /// Creates an empty set whose images get the same shape as this set's.
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn like(&self) -> Self {
         Self { shape: self.shape, ..Self::new("", &self.options) }
@@ -152,7 +152,7 @@ impl Builder {
         self.coloured |= other.coloured;
     }
 
-    /// The set.
+    /// Completes the set.
     pub fn finish(mut self) -> Result<Dataset> {
         let Some(mut shape) = self.shape else {
             return Err(Error::bad_input("The file holds no images", "Choose another one"));
@@ -167,7 +167,7 @@ impl Builder {
     }
 }
 
-/// Whether any pixel of an image has a colour.
+/// Whether any pixel of an image has colour.
 fn has_colour(shape: Shape, image: &[f32]) -> bool {
     shape.channels == 3 && image.as_chunks().0.iter().any(|&[r, g, b]| r != g || g != b)
 }
@@ -198,7 +198,7 @@ fn target_shape(first: Shape, options: &Options) -> Result<Shape> {
     Ok(shape)
 }
 
-/// How images of one shape become images of another.
+/// How images of one shape are converted to another.
 #[derive(Debug)]
 struct Resampler {
     source: Shape,
@@ -212,7 +212,7 @@ impl Resampler {
     fn new(source: Shape, target: Shape, fit: Fit) -> Self {
         let (mut height, mut width) = (source.height, source.width);
         if fit == Fit::Crop {
-            // The largest part of the source that has the target's proportion.
+            // The largest part of the source with the target's aspect ratio.
             width = width.min((height * target.width / target.height).max(1));
             height = height.min((width * target.height / target.width).max(1));
         }
@@ -236,7 +236,7 @@ impl Resampler {
         }
         let mut row = vec![0.0; self.source.width * channels];
         let mut narrow = vec![0.0; target.width * kept];
-        // A row that lies across the edge of two target rows is read once.
+        // A source row that contributes to two target rows is read once.
         for taps in self.vertical.chunk_by(|a, b| a.from == b.from) {
             read_row(self.top + taps[0].from, &mut row);
             narrow.fill(0.0);
@@ -247,7 +247,7 @@ impl Resampler {
                     (&[r, g, b, ..], [grey]) => *grey += tap.weight * luma([r, g, b]),
                     (&[grey, ..], [out]) => *out += tap.weight * grey,
                     (pixel, out) => {
-                        // A grey image in a set of coloured ones has three equal channels.
+                        // A grey image in a set in colour has three equal channels.
                         for (c, out) in out.iter_mut().enumerate() {
                             *out += tap.weight * pixel[c % channels];
                         }
@@ -264,7 +264,7 @@ impl Resampler {
     }
 }
 
-/// Brightness of a colour (Rec. 709); that of grey is exact.
+/// Brightness of a colour (Rec. 709); exact for grey.
 fn luma([r, g, b]: [f32; 3]) -> f32 {
     if r == g && g == b {
         return r;
@@ -272,7 +272,7 @@ fn luma([r, g, b]: [f32; 3]) -> f32 {
     0.2126 * r + 0.7152 * g + 0.0722 * b
 }
 
-/// Bytes 0 to 255 as values from -1 to 1.
+/// Converts bytes from 0 to 255 to values from -1 to 1.
 pub(super) fn from_bytes(bytes: &[u8], row: &mut [f32]) {
     for (value, &byte) in row.iter_mut().zip(bytes) {
         *value = f32::from(byte) / 127.5 - 1.0;

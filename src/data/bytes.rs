@@ -2,12 +2,12 @@
 
 use crate::error::{Error, Result};
 
-/// What is left of a file.
+/// The unread rest of a file.
 #[derive(Clone, Copy)]
 pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
 
 impl<'a> Bytes<'a> {
-    /// The next `n` bytes.
+    /// Takes the next `n` bytes.
     pub(super) fn take(&mut self, n: usize) -> Result<&'a [u8]> {
         let (head, tail) =
             self.0.split_at_checked(n).ok_or_else(|| ends_early(n as u64, self.0.len()))?;
@@ -33,7 +33,7 @@ impl<'a> Bytes<'a> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// All that is left: as many bytes as the product of `axes` says, and not none.
+    /// Takes the rest, which must have as many bytes as the product of `axes`, and at least one.
     pub(super) fn rest(self, axes: &[usize]) -> Result<&'a [u8]> {
         let need = axes.iter().fold(1_u64, |product, &n| product.saturating_mul(n as u64));
         let have = self.0.len();
@@ -53,12 +53,12 @@ impl<'a> Bytes<'a> {
 
 fn ends_early(need: u64, have: usize) -> Error {
     Error::bad_input(
-        format!("The file ends early: {need} more bytes should follow and {have} do"),
+        format!("The file ends early: {have} of the {need} remaining bytes are there"),
         "Download or export it again",
     )
 }
 
-/// The file is not what its name or its place in an archive says.
+/// An error for a file whose content does not match its name or its place in an archive.
 pub(super) fn wrong_magic(expected: &str) -> Error {
     Error::bad_input(
         format!("The file does not look like {expected}"),

@@ -25,7 +25,7 @@ pub struct Faces {
 }
 
 impl Faces {
-    /// Draws them.
+    /// Draws the faces.
     pub fn draw(self) -> Result<Dataset> {
         faces(self.seed, self.count, self.size)
     }
@@ -118,12 +118,12 @@ impl Face {
         }
     }
 
-    /// Writes the face into the `size²` values of `image`, several samples to a pixel.
-    // On its own, so that a browser which optimizes a function while it runs can do so from one face
-    // to the next: inlined, all faces would be drawn by the first, slow version of it.
+    /// Writes the face into the `size²` values of `image`, with several samples per pixel.
+    // Not inlined, so that a browser that optimizes functions at run time can do so between two faces:
+    // inlined, the first, slow version would draw all faces.
     #[inline(never)]
     fn draw(&self, size: usize, image: &mut [f32]) {
-        // A coarse pixel needs more samples for an edge of the same smoothness.
+        // A coarse pixel needs more samples for an equally smooth edge.
         let samples = if size < 16 { 3 } else { 2 };
         let step = 2.0 / (size * samples) as f32;
         let at = |i: usize| (i as f32 + 0.5) * step - 1.0;
@@ -171,7 +171,7 @@ impl Face {
         let face = soft_both((1.0 - length(u, v)) / 0.06, (y - fringe) / 0.06);
         value = mix(value, face, self.skin + self.light * x - 0.12 * u * u - 0.08 * v * v);
 
-        // Both eyes and both brows at once: the face is a mirror image about x = turn.
+        // Both eyes and both brows at once: the face is symmetric about x = turn.
         let (eye_x, eye_y) = (side.abs() - self.eye[0], y - self.eye[1]);
         let eyes =
             soft((1.0 - length(eye_x / self.eye_radius[0], eye_y / self.eye_radius[1])) / 0.25);
@@ -184,7 +184,7 @@ impl Face {
         );
         value = mix(value, brows * (0.35 + 0.5 * self.brow_strength), self.hair.min(-0.2));
 
-        // Right of the middle, as the shadow of a nose.
+        // Right of the middle, like the shadow of a nose.
         let (nose_x, nose_y) = ((side - 0.05) / 0.06, (y - 0.12) / 0.12);
         let nose = exp(-0.5 * (nose_x * nose_x + nose_y * nose_y));
         value -= self.nose * nose;
@@ -200,7 +200,7 @@ impl Face {
     }
 }
 
-/// `over` blended over `below` by `mask`.
+/// Blends `over` over `below` by `mask`.
 #[inline(always)]
 fn mix(below: f32, mask: f32, over: f32) -> f32 {
     below + mask * (over - below)
@@ -223,7 +223,7 @@ fn soft_both(x: f32, y: f32) -> f32 {
     1.0 / ((1.0 + exp(-x)) * (1.0 + exp(-y)))
 }
 
-/// `eˣ` to a relative 1e-5 for |x| ≤ 40; beyond, its value there. A form that compilers vectorize.
+/// `eˣ` to a relative 1e-5 for |x| ≤ 40, and its value at the limit beyond, in a form that vectorizes.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
     // Adding 1.5 · 2²³ rounds to an integer and leaves it in the low bits.
@@ -239,7 +239,7 @@ fn exp(x: f32) -> f32 {
     y * power
 }
 
-/// Cosine for |x| ≤ π; beyond, its value there.
+/// Cosine for |x| ≤ π, and its value at the limit beyond.
 #[inline(always)]
 fn cos(x: f32) -> f32 {
     let x = x.clamp(-std::f32::consts::PI, std::f32::consts::PI);
@@ -299,7 +299,7 @@ mod tests {
         assert!(faces(1, 0, 12).is_err());
     }
 
-    /// How many principal components hold `share` of the variance, for each share.
+    /// How many principal components hold each fraction of the variance.
     fn components(size: usize, shares: [f64; 2]) -> [usize; 2] {
         let split = faces(1, 5120, size).unwrap().split(1, 512).unwrap();
         let rows = DMatrix::from_row_slice(4608, size * size, split.train());
@@ -327,7 +327,7 @@ mod tests {
         }
     }
 
-    /// Mean distance from a held-out image to its nearest of N others, over its own length.
+    /// Mean distance from a held-out image to the nearest of N others, relative to the image's norm.
     #[test]
     fn held_out_images_keep_their_distance() {
         let split = faces(1, 4608, 12).unwrap().split(1, 512).unwrap();

@@ -1,7 +1,7 @@
-//! Sets on this machine's disk: files as [`import()`] reads them, folders and archives of pictures.
+//! Sets on this machine's disk: files that [`import()`] reads, folders and archives of pictures.
 //!
-//! A picture gives the same pixels as in a page, which hands what the browser decoded to the same
-//! [`Builder`]. PNG has no choice; decoders of JPEG and WebP may differ in the last bit.
+//! A picture gives the same pixels as in a page, which passes what the browser decoded to the same
+//! [`Builder`]. PNG is decoded identically everywhere; decoders of JPEG and WebP may differ in the last bit.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,7 +17,7 @@ use super::import::{MAX_BYTES, import, is_picture};
 use super::{Builder, Dataset, Format, Labels, MAX_SIDE, Options, Picture, cifar, detect};
 use crate::error::{Error, Result};
 
-/// CIFAR-10 from the user's cache: its 50,000 training images, and its 10,000 test images beside them.
+/// Reads CIFAR-10 from the user's cache: its 50,000 training images, with its 10,000 test images.
 pub fn cifar10(options: &Options) -> Result<Dataset> {
     let records =
         fetch::read().map_err(|problem| Error::bad_input(problem.message, problem.hint))?;
@@ -32,11 +32,11 @@ pub fn cifar10(options: &Options) -> Result<Dataset> {
 /// Pictures that a thread decodes at a time.
 const PIECE: usize = 64;
 
-/// Reads what lies at `path`: any file that [`import()`] reads, or a picture, or a folder or zip archive
-/// of pictures.
+/// Reads a data set from `path`: any file that [`import()`] reads, a picture, or a folder or zip archive of
+/// pictures.
 ///
-/// Pictures come in the order of their paths; hidden ones are left out. If they lie in several folders,
-/// these are their classes.
+/// Pictures are ordered by path; hidden ones are skipped. If they lie in several folders, the folders are
+/// their classes.
 pub fn read(path: &Path, options: &Options) -> Result<Dataset> {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     if metadata(path)?.is_dir() {
@@ -75,7 +75,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>> {
             "File size in bytes",
             size,
             MAX_BYTES as u64,
-            "Choose a smaller one",
+            "Choose a smaller file",
         ));
     }
     fs::read(path).map_err(|error| file_error(path, &error))
@@ -88,14 +88,14 @@ fn file_error(path: &Path, error: &std::io::Error) -> Error {
     )
 }
 
-/// The files under `folder`, by their paths from there.
+/// Lists the files under `folder` by their relative paths.
 fn list(folder: &Path, prefix: &str, names: &mut Vec<String>) -> Result<()> {
     let entries = fs::read_dir(folder).map_err(|error| file_error(folder, &error))?;
     for entry in entries {
         let entry = entry.map_err(|error| file_error(folder, &error))?;
         let kind = entry.file_type().map_err(|error| file_error(&entry.path(), &error))?;
         let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-        // A link to a folder could lead in a circle.
+        // A link to a folder could form a cycle.
         if kind.is_dir() && !is_hidden(&name) {
             list(&entry.path(), &format!("{name}/"), names)?;
         } else if !kind.is_dir() {
@@ -105,12 +105,12 @@ fn list(folder: &Path, prefix: &str, names: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a file, or a folder that it is in, begins with a dot or is macOS's own.
+/// Whether a file, or a folder that contains it, begins with a dot or belongs to macOS.
 fn is_hidden(path: &str) -> bool {
     path.split('/').any(|part| part.starts_with('.') || part == "__MACOSX")
 }
 
-/// The set of those of `files` that are pictures.
+/// Creates a set of the pictures among `files`.
 fn pictures(
     name: &str,
     mut files: Vec<String>,
@@ -123,7 +123,7 @@ fn pictures(
     files.sort_unstable();
     let mut builder = Builder::new(name, options);
     if files.len() < all {
-        builder.note(&format!("Not pictures, and left out: {} of the files.", all - files.len()));
+        builder.note(&format!("Skipped files that are not pictures: {}.", all - files.len()));
     }
     let chosen: Vec<&str> = builder.choose(files.len()).map(|i| files[i].as_str()).collect();
     let push = |builder: &mut Builder, name: &str| {
@@ -137,7 +137,7 @@ fn pictures(
             "Choose a folder or a zip archive of PNG, JPEG or WebP files",
         ));
     };
-    // The first one decides the shape of all.
+    // The first picture determines the shape of all.
     push(&mut builder, first)?;
     let pieces: Vec<Builder> = rest
         .par_chunks(PIECE)
@@ -160,7 +160,7 @@ fn push(builder: &mut Builder, picture: DynamicImage) -> Result<()> {
     builder.push_picture(Picture { width, height, rgba: picture.as_raw() })
 }
 
-/// A picture, turned as its camera was.
+/// Decodes a picture and rotates it as its camera recorded.
 fn decode(bytes: &[u8]) -> Result<DynamicImage> {
     let decode = || {
         let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format()?;
@@ -183,7 +183,7 @@ fn decode(bytes: &[u8]) -> Result<DynamicImage> {
     })
 }
 
-/// The classes of pictures that lie in several folders.
+/// The classes of pictures in several folders.
 fn classes(paths: &[&str]) -> Result<Option<Labels>> {
     let folder = |path: &&str| path.rsplit('/').nth(1).map(str::to_owned);
     let Some(folders) = paths.iter().map(folder).collect::<Option<Vec<_>>>() else {

@@ -10,7 +10,7 @@ pub struct Picture<'a> {
     pub width: usize,
     /// Pixels from top to bottom.
     pub height: usize,
-    /// Four bytes to a pixel, alpha not multiplied in.
+    /// Four bytes per pixel, with alpha not multiplied in.
     pub rgba: &'a [u8],
 }
 
@@ -29,7 +29,7 @@ impl Builder {
             for (out, &[r, g, b, alpha]) in row.chunks_exact_mut(3).zip(pixels) {
                 let alpha = f32::from(alpha) / 255.0;
                 for (out, colour) in out.iter_mut().zip([r, g, b]) {
-                    // Where it is opaque, exactly what the other importers make of a byte.
+                    // Where it is opaque, this equals what the other importers compute from a byte.
                     *out = alpha * (f32::from(colour) / 127.5 - 1.0) + (1.0 - alpha);
                 }
             }

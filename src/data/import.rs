@@ -1,21 +1,21 @@
-//! One entry for all files: finds out what a file is and reads it.
+//! One entry point for all files: detects what a file is and reads it.
 
 use super::{
     Dataset, Options, archive, bytes::wrong_magic, cifar, cifar10, idx, npy, packed, shipped,
 };
 use crate::error::{Error, Result};
 
-/// Bytes that a file may have or unpack to.
+/// Bytes that a file may have, or unpack to.
 pub const MAX_BYTES: usize = 1 << 28;
 
-/// What a file is.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// A gzip file; what it holds shows when it is unpacked.
+    /// A gzip file, whose content is known only when it is unpacked.
     Gzip,
-    /// A zip archive, also .npz.
+    /// A zip archive or an .npz file.
     Zip,
-    /// An array of NumPy.
+    /// A NumPy array.
     Npy,
     /// A set that is shipped with the page.
     Packed,
@@ -29,7 +29,7 @@ pub enum Format {
     Cifar,
 }
 
-/// What `bytes` are: by how they begin, and if that says nothing, by the file's name.
+/// Detects the format of `bytes`: by their first bytes, or else by the file's name.
 #[must_use]
 pub fn detect(name: &str, bytes: &[u8]) -> Option<Format> {
     const MAGICS: [(&[u8], Format); 8] = [
@@ -70,7 +70,7 @@ pub fn detect(name: &str, bytes: &[u8]) -> Option<Format> {
     }
 }
 
-/// Whether this is the name of a picture that browsers decode.
+/// Whether `name` is that of a picture that browsers decode.
 pub(super) fn is_picture(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     [".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".avif"]
@@ -78,11 +78,11 @@ pub(super) fn is_picture(name: &str) -> bool {
         .any(|end| name.ends_with(end))
 }
 
-/// Reads a file: IDX, CIFAR-10, .npy or a shipped set, or a gzip or zip of one. Of an archive's
-/// files the largest is read: the others hold labels.
+/// Reads a file: IDX, CIFAR-10, .npy or a shipped set, or a gzip or zip of one. From an archive, the
+/// largest file is read; the others hold labels.
 ///
-/// Pictures are not decoded here. The page decodes them (of a zip, its
-/// [`zip_entries`](super::zip_entries)) and hands them to a [`Builder`](super::Builder); natively
+/// Pictures are not decoded here. The page decodes them (for a zip, its
+/// [`zip_entries`](super::zip_entries)) and passes them to a [`Builder`](super::Builder); natively
 /// `read` does.
 pub fn import(name: &str, bytes: &[u8], options: &Options) -> Result<Dataset> {
     check_size(bytes)?;
@@ -107,7 +107,7 @@ pub fn import(name: &str, bytes: &[u8], options: &Options) -> Result<Dataset> {
     Ok(set)
 }
 
-/// A file without its folder; a set that comes with the page also without its ending.
+/// A file's name without its folder, and for a shipped set also without its extension.
 fn short_name<'a>(path: &'a str, bytes: &[u8]) -> &'a str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     if bytes.starts_with(packed::MAGIC) { name.strip_suffix(".bin").unwrap_or(name) } else { name }
@@ -127,9 +127,9 @@ fn import_plain(name: &str, bytes: &[u8], options: &Options) -> Result<Dataset> 
         )),
         Some(Format::Gzip | Format::Zip) => Err(Error::bad_input(
             "The archive holds another archive",
-            "Unpack it once and choose what was in it",
+            "Unpack it once and choose the inner file",
         )),
-        None => Err(wrong_magic("any kind that can be read here")),
+        None => Err(wrong_magic("any format that this program reads")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which class each image is of.
+//! The classes of images.
 
 use crate::error::{Error, Result};
 
@@ -10,7 +10,7 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Image i is of the class called `names[classes[i]]`.
+    /// Creates labels where image i is of the class `names[classes[i]]`.
     pub fn new(names: Vec<String>, classes: Vec<u8>) -> Result<Self> {
         if classes.iter().any(|&class| usize::from(class) >= names.len()) {
             let message = format!("A label is not one of the {} classes", names.len());
@@ -19,25 +19,25 @@ impl Labels {
         Ok(Self { names, classes })
     }
 
-    /// What the classes are called.
+    /// The names of the classes.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The class of each image, as a position in [`names`](Self::names).
+    /// The class of each image, as an index into [`names`](Self::names).
     #[must_use]
     pub fn classes(&self) -> &[u8] {
         &self.classes
     }
 
-    /// What the class of image `i` is called, if there is such an image.
+    /// The name of the class of image `i`, if there is such an image.
     #[must_use]
     pub fn name_of(&self, i: usize) -> Option<&str> {
         self.classes.get(i).map(|&class| self.names[usize::from(class)].as_str())
     }
 
-    /// The images of the class called `name`.
+    /// The indices of the images of the class called `name`.
     pub(super) fn images_of(&self, name: &str) -> Result<Vec<usize>> {
         let class = self.names.iter().position(|known| known.eq_ignore_ascii_case(name));
         let class = class.ok_or_else(|| {

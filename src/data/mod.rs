@@ -1,8 +1,8 @@
-//! Image sets: what they hold, how they are split, standardized and shown.
+//! Image sets: their contents, and how they are split, standardized and shown.
 //!
-//! [`faces()`](faces::faces) draws a set; [`import()`] reads one, shipped with the page or the
-//! reader's own. Either gives a [`Dataset`] of pixels in [-1, 1]. [`Dataset::split`] shuffles and
-//! standardizes it into a [`Split`], whose contiguous rows are what the engines take.
+//! [`faces()`](faces::faces) draws a set; [`import()`] reads one, either shipped with the page or the
+//! reader's own. Both return a [`Dataset`] of pixels in [-1, 1]. [`Dataset::split`] shuffles and
+//! standardizes it into a [`Split`], whose contiguous rows the engines take.
 
 mod archive;
 mod builder;
@@ -50,19 +50,19 @@ use std::sync::Arc;
 /// Standard deviation of standardized images, over all pixels: the σ_data of EDM.
 pub const SIGMA_DATA: f32 = 0.5;
 
-/// What the reader is told about a set.
+/// The description of a set for the reader.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
-    /// The short name by which it is made again: `"faces"`, that of a set that comes with the page,
-    /// or a file's.
+    /// The short name that reproduces the set: `"faces"`, the name of a shipped set, or that of a
+    /// file.
     pub set: String,
-    /// Its name.
+    /// The set's title.
     pub name: String,
-    /// Where it comes from.
+    /// Where the set comes from.
     pub source: String,
-    /// Under which licence.
+    /// The licence of the images.
     pub licence: String,
-    /// What was assumed or left out when it was read; may be empty.
+    /// What was assumed or left out when the set was read. May be empty.
     pub note: String,
 }
 
@@ -74,22 +74,22 @@ pub struct Dataset {
     shape: Shape,
     images: Vec<f32>,
     labels: Option<Labels>,
-    /// The only class in it, if one was chosen.
+    /// The only class in the set, if one was chosen.
     class: Option<String>,
     fit: Fit,
     test: Option<Box<Self>>,
 }
 
 impl Dataset {
-    /// A set of the images that lie one after the other in `images`.
+    /// Creates a set of the consecutive images in `images`.
     pub fn new(about: About, shape: Shape, images: Vec<f32>) -> Result<Self> {
         let dim = shape.dim();
         if dim == 0 || images.is_empty() {
-            return Err(Error::bad_input("There are no images", "Choose a set that has images"));
+            return Err(Error::bad_input("The set has no images", "Choose a set that has images"));
         }
         if !images.len().is_multiple_of(dim) {
             return Err(Error::bad_input(
-                format!("{} values are not a whole number of images of {dim} values", images.len()),
+                format!("{} values do not divide into images of {dim} values", images.len()),
                 "",
             ));
         }
@@ -97,7 +97,7 @@ impl Dataset {
         Ok(Self { about, shape, images, labels, class, fit, test })
     }
 
-    /// The same with the class of each image.
+    /// Returns the set with the class of each image.
     pub fn with_labels(mut self, labels: Labels) -> Result<Self> {
         if labels.classes().len() != self.len() {
             let message = format!("{} labels for {} images", labels.classes().len(), self.len());
@@ -107,10 +107,11 @@ impl Dataset {
         Ok(self)
     }
 
-    /// The same with test images: of the same shape, and no part of what is shuffled and trained on.
+    /// Returns the set with test images, which have the same shape and are neither shuffled nor trained
+    /// on.
     pub fn with_test(mut self, test: Self) -> Result<Self> {
         if test.shape != self.shape {
-            let message = "The test images have another shape than the others";
+            let message = "The test images have another shape than the training images";
             return Err(Error::bad_input(message, "Read both in the same size and colours"));
         }
         self.test = Some(Box::new(test));
@@ -124,7 +125,7 @@ impl Dataset {
         self.images.len() / self.dim()
     }
 
-    /// Values of one image.
+    /// Number of values in one image.
     #[must_use]
     pub fn dim(&self) -> usize {
         self.shape.dim()
@@ -139,7 +140,7 @@ impl Dataset {
     /// Image `i`.
     ///
     /// # Panics
-    /// If there is no such image, as indexing a slice does.
+    /// If there is no such image.
     #[must_use]
     pub fn image(&self, i: usize) -> &[f32] {
         &self.images[i * self.dim()..(i + 1) * self.dim()]
@@ -151,20 +152,20 @@ impl Dataset {
         &self.images
     }
 
-    /// The class of each image, if the set says so.
+    /// The class of each image, if the set has labels.
     #[must_use]
     pub fn labels(&self) -> Option<&Labels> {
         self.labels.as_ref()
     }
 
-    /// The images that the set itself keeps for tests.
+    /// The set's own test images.
     #[must_use]
     pub fn test(&self) -> Option<&Self> {
         self.test.as_deref()
     }
 
-    /// What the images are, in a number: FNV-1a over their shape and the bits of their values. Where
-    /// they came from makes no difference.
+    /// A hash of the images: FNV-1a over their shape and the bits of their values. It does not depend on
+    /// where they came from.
     #[must_use]
     pub fn hash(&self) -> u64 {
         let Shape { height, width, channels } = self.shape;
@@ -174,12 +175,12 @@ impl Dataset {
         words.fold(0xcbf2_9ce4_8422_2325, mix)
     }
 
-    /// The images of one class only, test images too.
+    /// Returns the images of one class only, including test images.
     pub fn class(&self, name: &str) -> Result<Self> {
         let Some(labels) = &self.labels else {
             return Err(Error::bad_input(
                 format!("“{}” has no labels", self.about.name),
-                "Choose a set with labels, such as cifar10, or a folder with a folder for each class",
+                "Choose a set with labels, such as cifar10, or a folder with one folder per class",
             ));
         };
         let kept = labels.images_of(name)?;
@@ -198,7 +199,7 @@ impl Dataset {
         Ok(set)
     }
 
-    /// How many images to hold out: one of so many, no more than `most`, and two if there are enough,
+    /// How many images to hold out: one in `one_of`, at most `most`, and at least two if there are enough,
     /// because linearity is measured on pairs.
     #[must_use]
     pub fn hold_out(&self, one_of: usize, most: usize) -> usize {
@@ -206,14 +207,14 @@ impl Dataset {
         share.max(2).min(self.len() / 2).min(most)
     }
 
-    /// Shuffles by `seed`, keeps `held_out` images apart and standardizes all of them by what the
-    /// rest, the training pool, measures.
+    /// Shuffles by `seed`, holds out `held_out` images, and standardizes all images by the mean and
+    /// deviation of the rest, the training pool.
     pub fn split(&self, seed: u64, held_out: usize) -> Result<Split> {
         let (len, dim) = (self.len(), self.dim());
         if held_out >= len {
             return Err(Error::new(
                 ErrorKind::LimitExceeded { need: held_out as u64 + 1, have: len as u64 },
-                format!("{held_out} images can't be held out of {len}"),
+                format!("Cannot hold out {held_out} of {len} images"),
                 "Hold out fewer or choose a larger set",
             ));
         }
@@ -269,7 +270,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// How to make it again.
+    /// How to reproduce the split.
     #[must_use]
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
@@ -287,7 +288,7 @@ impl Split {
         self.shape.dim()
     }
 
-    /// How the pixels became these rows.
+    /// How pixels were turned into these rows.
     #[must_use]
     pub fn standardization(&self) -> &Standardization {
         &self.standardization
@@ -299,7 +300,7 @@ impl Split {
         &self.rows[..self.train_values]
     }
 
-    /// Images in the training pool; at least 1.
+    /// Number of images in the training pool; at least 1.
     #[must_use]
     pub fn train_len(&self) -> usize {
         self.train_values / self.dim()
@@ -318,34 +319,34 @@ impl Split {
         Ok(&self.rows[range.start * self.dim()..range.end * self.dim()])
     }
 
-    /// The held-out images. If none were held out and the set has test images, those.
+    /// The held-out images; if none were held out, the set's test images, if any.
     #[must_use]
     pub fn held_out(&self) -> &[f32] {
         let held_out = &self.rows[self.train_values..];
         if held_out.is_empty() { &self.test } else { held_out }
     }
 
-    /// Held-out images.
+    /// Number of held-out images.
     #[must_use]
     pub fn held_out_len(&self) -> usize {
         self.held_out().len() / self.dim()
     }
 
-    /// The images that the set itself keeps for tests, standardized as the others are; often none.
+    /// The set's own test images, standardized like the others; often none.
     #[must_use]
     pub fn test(&self) -> &[f32] {
         &self.test
     }
 
-    /// The class of each image, of the training pool first and then of the held-out ones, if the set
-    /// says so.
+    /// The class of each image, first of the training pool and then of the held-out images, if the set has
+    /// labels.
     #[must_use]
     pub fn labels(&self) -> Option<&Labels> {
         self.labels.as_ref()
     }
 }
 
-/// x ↦ (x − mean image) · scale, and back.
+/// The map x ↦ (x − mean image) · scale, and its inverse.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Standardization {
     /// The mean image.
@@ -355,12 +356,15 @@ pub struct Standardization {
 }
 
 impl Standardization {
-    /// What takes `rows` to mean 0 in each pixel and standard deviation [`SIGMA_DATA`] over all.
+    /// Finds the map that takes `rows` to mean 0 in each pixel and standard deviation [`SIGMA_DATA`] over all
+    /// pixels.
     pub fn measure(rows: &[f32], dim: usize) -> Result<Self> {
         let count = rows.len() / dim.max(1);
         if count < 2 {
             return Err(Error::bad_input(
-                format!("{count} of the images would be left to train on: some are held out"),
+                format!(
+                    "Only {count} of the images would remain to train on, since some are held out"
+                ),
                 "Use a set of four images or more",
             ));
         }
@@ -399,11 +403,11 @@ impl Standardization {
         }
     }
 
-    /// Bytes to show standardized `rows` with, one to a value; what leaves [-1, 1] is clipped.
+    /// Converts standardized `rows` to bytes for display, one per value; values outside [-1, 1] are clipped.
     #[must_use]
     pub fn to_display(&self, rows: &[f32]) -> Vec<u8> {
         let pixels = rows.iter().zip(self.mean.iter().cycle());
-        // The cast rounds towards zero, saturates, and takes NaN to 0.
+        // The cast truncates towards zero, saturates, and maps NaN to 0.
         pixels.map(|(x, mean)| ((x / self.scale + mean) * 127.5 + 128.0) as u8).collect()
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn import(name: &str, bytes: &[u8], options: &Options) -> Result<Data
     builder.finish()
 }
 
-/// Type of the values, and for those of several bytes whether the highest comes first.
+/// Type of the values, and whether those of several bytes are big-endian.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     Bool,
@@ -91,9 +91,9 @@ impl Kind {
         }
     }
 
-    /// Value number `position`; positions are inside the array, whose size was checked.
+    /// Reads value number `position`, which lies inside the array, whose size was checked.
     fn value(self, data: &[u8], position: usize) -> f32 {
-        /// The next bytes, the lowest first.
+        /// Reads the next bytes in little-endian order.
         fn word<const N: usize>(bytes: &[u8], big_endian: bool) -> [u8; N] {
             let mut word = bytes.first_chunk().copied().unwrap_or([0; N]);
             if big_endian {
@@ -103,7 +103,7 @@ impl Kind {
         }
         let bytes = &data[position * self.size()..];
         match self {
-            // NumPy takes any byte but 0 for true.
+            // NumPy treats any byte but 0 as true.
             Self::Bool => f32::from(u8::from(bytes[0] != 0)),
             Self::U8 => bytes[0].into(),
             Self::I8 => (bytes[0] as i8).into(),
@@ -116,21 +116,21 @@ impl Kind {
     }
 }
 
-/// A float of 16 bits: sign, 5 bits of exponent, 10 of fraction.
+/// Converts a 16-bit float: sign, 5 bits of exponent, 10 bits of fraction.
 fn half(bits: u16) -> f32 {
     let sign = u32::from(bits >> 15) << 31;
     let rest = u32::from(bits & 0x7fff);
     let magnitude = if rest >= 0x7c00 {
-        // Infinity, or not a number.
+        // Infinity or NaN.
         f32::from_bits(0x7f80_0000 | (rest & 0x3ff) << 13)
     } else {
-        // As bits of an `f32` its exponent is 112 too small, also where the number is subnormal.
+        // Read as the bits of an `f32`, its exponent is 112 too small, even if the number is subnormal.
         f32::from_bits(rest << 13) * f32::from_bits((127 + 112) << 23)
     };
     f32::from_bits(magnitude.to_bits() | sign)
 }
 
-/// Where the value of an image, row, column and channel lies.
+/// The position of a value by image, row, column and channel.
 struct Layout {
     count: usize,
     shape: Shape,
@@ -138,11 +138,11 @@ struct Layout {
 }
 
 impl Layout {
-    /// N×H×W, N×H×W×C or N×C×H×W.
+    /// Creates the layout of an N×H×W, N×H×W×C or N×C×H×W array.
     fn new(axes: &[usize], fortran: bool) -> Result<Self> {
         let mut strides = vec![1; axes.len()];
         for i in 1..axes.len() {
-            // The axis that varies fastest is the first one in Fortran's order, else the last.
+            // The fastest axis is the first one in Fortran order, and otherwise the last.
             let (inner, outer) =
                 if fortran { (i - 1, i) } else { (axes.len() - i, axes.len() - 1 - i) };
             strides[outer] = strides[inner] * axes[inner];
@@ -171,7 +171,7 @@ impl Layout {
     }
 }
 
-/// The range that values are taken to have, and a sentence that says so.
+/// The assumed range of the values, and a sentence that states it.
 fn range(kind: Kind, data: &[u8], layout: &Layout) -> Result<(f32, f32, &'static str)> {
     let (mut least, mut most) = (f32::INFINITY, f32::NEG_INFINITY);
     for position in 0..data.len() / kind.size() {
@@ -200,7 +200,7 @@ fn range(kind: Kind, data: &[u8], layout: &Layout) -> Result<(f32, f32, &'static
     })
 }
 
-/// What follows `key` in the dictionary.
+/// The text after `key` in the dictionary.
 fn value_of<'a>(header: &'a str, key: &str) -> Result<&'a str> {
     let at = header.as_bytes().windows(key.len()).position(|part| part == key.as_bytes());
     let value = at.and_then(|at| header.get(at + key.len()..)).ok_or_else(bad_header)?;
@@ -220,7 +220,7 @@ fn axes(value: &str) -> Result<Vec<usize>> {
 }
 
 fn bad_header() -> Error {
-    Error::bad_input("The .npy header can't be understood", "Save the array again with numpy.save")
+    Error::bad_input("The .npy header cannot be read", "Save the array again with numpy.save")
 }
 
 #[cfg(test)]

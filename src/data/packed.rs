@@ -1,20 +1,20 @@
 //! The file format of the sets that come with the page: small, and one file per set.
 //!
-//! Magic, version, then zlib, so that a file is small on hosts that don't compress. Inside, all
+//! Magic number, version, then zlib, so that a file is small on hosts that do not compress. Inside, all
 //! numbers little-endian `u32`: count, height, width, channels, whether the images are patches,
 //! whether pixels are predicted, number of classes; name, source, licence and the classes' names, each
 //! as length and UTF-8; if there are classes, a byte per image; a byte per value.
 //!
-//! Photographs hardly compress as they are. Predicted, they take two thirds: a pixel is guessed from
-//! its neighbours to the left and above, red and blue as differences from green, and what is stored is
-//! by how much the guess is wrong, channel after channel.
+//! Photographs hardly compress as they are. With prediction, they take two thirds: a pixel is predicted from
+//! its neighbours to the left and above, red and blue as differences from green, and only the error of the
+//! prediction is stored, channel after channel.
 //!
-//! The build includes this file on its own, to write what the page reads: it uses nothing else of
+//! The build includes this file on its own to write what the page reads, so it uses nothing else of
 //! the crate.
 
 use miniz_oxide::{deflate::compress_to_vec_zlib, inflate::decompress_to_vec_zlib_with_limit};
 
-/// How files begin.
+/// The first bytes of a file.
 pub const MAGIC: &[u8] = b"HGIMAGES";
 const VERSION: u8 = 2;
 const MAX_BYTES: usize = 1 << 27;
@@ -23,11 +23,11 @@ const MAX_CLASSES: usize = 256;
 /// A packed set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packed {
-    /// Its name.
+    /// Title of the set.
     pub name: String,
-    /// Where it comes from.
+    /// Where the set comes from.
     pub source: String,
-    /// Under which licence.
+    /// The licence of the images.
     pub licence: String,
     /// Number of images.
     pub count: usize,
@@ -35,27 +35,27 @@ pub struct Packed {
     pub height: usize,
     /// Pixels from left to right.
     pub width: usize,
-    /// Values of a pixel.
+    /// Values per pixel.
     pub channels: usize,
-    /// The images are patches of larger pictures: a smaller size of one is its middle, not a smaller
-    /// picture of it, and its own mean is removed.
+    /// Whether the images are patches of larger pictures: a smaller size of a patch is its middle, not a
+    /// reduced picture of it, and the patch's own mean is removed.
     pub patches: bool,
-    /// What its classes are called; none if the images are not labelled.
+    /// Names of the classes; empty if the images have no labels.
     pub classes: Vec<String>,
-    /// The class of each image, if they are labelled.
+    /// The class of each image, if they have labels.
     pub labels: Vec<u8>,
-    /// The images, one after the other.
+    /// The values of all images, one after the other.
     pub pixels: Vec<u8>,
 }
 
 impl Packed {
-    /// The file.
+    /// Encodes the set as a file.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut pixels = self.pixels.clone();
         let mut residuals = Vec::with_capacity(pixels.len());
         self.predict(&mut pixels, |pixel, guess| residuals.push(pixel.wrapping_sub(guess)));
-        // The tightest level: it is written once and sent often.
+        // The highest compression level: the file is written once and sent often.
         let [plain, predicted] = [(false, &self.pixels), (true, &residuals)]
             .map(|(predicted, values)| compress_to_vec_zlib(&self.content(predicted, values), 10));
         let smaller = if predicted.len() < plain.len() { predicted } else { plain };
@@ -134,11 +134,11 @@ impl Packed {
         Some(set)
     }
 
-    /// Goes through `pixels`, channel after channel and image after image, with a guess for each that
-    /// rests on those before it. So a decoder can make the same guesses.
+    /// Visits `pixels`, channel after channel and image after image, with a prediction for each from those
+    /// before it, which a decoder can repeat.
     fn predict(&self, pixels: &mut [u8], mut visit: impl FnMut(&mut u8, u8)) {
         let (channels, row) = (self.channels, self.width * self.channels);
-        // Of three channels green comes first: it is most like the two others.
+        // Of three channels green comes first, since it resembles both others most.
         let order: Vec<usize> = if channels == 3 { vec![1, 0, 2] } else { (0..channels).collect() };
         for &channel in &order {
             for image in pixels.chunks_exact_mut((self.height * row).max(1)) {
@@ -166,8 +166,8 @@ impl Packed {
     }
 }
 
-/// The guess of JPEG-LS: beside an edge the neighbour on the same side of it, else the plane through
-/// the three neighbours.
+/// The predictor of JPEG-LS: beside an edge, the neighbour on the same side of it; otherwise the plane
+/// through the three neighbours.
 fn median_edge(left: i16, above: i16, corner: i16) -> i16 {
     let (low, high) = (left.min(above), left.max(above));
     if corner >= high {

@@ -1,45 +1,45 @@
-//! What must be known of a set to have the same images again.
+//! How to obtain the images of a set again.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// How to make the same images again, in the same order, with the same ones held out.
+/// How to reproduce the same images, in the same order, with the same ones held out.
 ///
-/// Version 0.1 had grey images only, and saved neither channels, crop and class nor source and hash.
+/// Version 0.1 had only grey images, and saved neither channels, crop and class nor source and hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Recipe {
     /// The set's short name (see [`About::set`](super::About::set)).
     pub set: String,
-    /// Sides of an image, in pixels.
+    /// Side of an image in pixels.
     pub size: usize,
-    /// Values of a pixel: 1 (grey) or 3 (red, green, blue).
+    /// Values per pixel: 1 (grey) or 3 (red, green, blue).
     #[serde(default = "grey")]
     pub channels: usize,
-    /// Pictures were cut to their middle square; else they were squashed.
+    /// Whether pictures were cropped to their middle square; otherwise they were stretched.
     #[serde(default = "cropped")]
     pub crop: bool,
-    /// The only class that was taken, if it was one.
+    /// The only class that was taken, if one was chosen.
     #[serde(default)]
     pub class: Option<String>,
-    /// Seed of the shuffle, and of what is drawn.
+    /// Seed of the shuffle, and of images that are drawn.
     pub seed: u64,
-    /// Images in all.
+    /// Number of images in total.
     pub count: usize,
-    /// Images among them that are kept from training.
+    /// Number of images that are held out from training.
     pub held_out: usize,
     /// Where the images come from.
     #[serde(default)]
     pub source: String,
-    /// What the images are: their [`Dataset::hash`](super::Dataset::hash), in hexadecimal. Empty in
-    /// what older versions saved.
+    /// The [`Dataset::hash`](super::Dataset::hash) of the images in hexadecimal. Empty in files of older
+    /// versions.
     #[serde(default)]
     pub hash: String,
 }
 
 impl Recipe {
-    /// Refuses images with another hash than this recipe's.
+    /// Refuses images whose hash differs from this recipe's.
     pub fn check(&self, made: &Self) -> Result<()> {
         if self.hash.is_empty() || self.hash == made.hash {
             return Ok(());

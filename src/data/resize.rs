@@ -8,7 +8,7 @@ pub(super) struct Tap {
     pub(super) weight: f32,
 }
 
-/// Taps that take `source` positions to `target` ones, in the order of `to`.
+/// Taps that map `source` positions to `target` positions, in the order of `to`.
 ///
 /// Shrinking averages the area that a target pixel covers; growing interpolates linearly. Weights
 /// of a target pixel sum to 1, and equal lengths give the identity.

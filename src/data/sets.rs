@@ -1,16 +1,16 @@
-//! The table of data sets that have a name.
+//! The table of named data sets.
 
 use serde::Serialize;
 
-/// A row of the table.
+/// A row of the table of data sets.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetEntry {
-    /// Its name on the command line and in reports.
+    /// Name of the set on the command line and in reports.
     pub name: &'static str,
-    /// Its name on the page.
+    /// Title of the set on the page.
     pub title: &'static str,
-    /// How its images are obtained.
+    /// How the images of the set are obtained.
     pub origin: SetOrigin,
 }
 
@@ -18,16 +18,17 @@ pub struct SetEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SetOrigin {
-    /// They are drawn by a procedure, as many as needed.
+    /// A procedure draws the images, as many as needed.
     Drawn,
-    /// They are packed into a file beside the page.
+    /// The images are packed into a file beside the page.
     Packed,
 }
 
-/// Every set that has a name.
-pub static SETS: [SetEntry; 4] = [
+/// Every named data set.
+pub static SETS: [SetEntry; 5] = [
     SetEntry { name: "faces", title: "Faces", origin: SetOrigin::Drawn },
     SetEntry { name: "patches", title: "Patches of photographs", origin: SetOrigin::Packed },
     SetEntry { name: "fashion", title: "Fashion-MNIST", origin: SetOrigin::Packed },
     SetEntry { name: "mnist", title: "MNIST", origin: SetOrigin::Packed },
+    SetEntry { name: "cifar10", title: "CIFAR-10", origin: SetOrigin::Packed },
 ];

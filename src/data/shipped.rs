@@ -1,4 +1,4 @@
-//! The sets that come with the page, as [`Dataset`]s.
+//! The sets that are shipped with the page, as [`Dataset`]s.
 
 use super::{About, Builder, Dataset, Labels, Options, Shape, builder::from_bytes, packed::Packed};
 use crate::error::{Error, Result};
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn photographs_take_less_space_predicted() {
-        // A slope with a little noise, in colour: what a photograph looks like from close by.
+        // A slope with a little noise, in colour, like a photograph from close by.
         let (height, width, channels) = (32, 32, 3);
         let pixel = |i: usize| {
             let (x, y) = (i / 3 % 32, i / 96 % 32);

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 
 /// The training sets of an ensemble: ranges of one pool of images.
 ///
-/// Nested ranges make the sizes of Figure 1, disjoint ones the halves of the strong-generalization
+/// Nested ranges are the sizes of Figure 1, disjoint ones the halves of the strong-generalization
 /// experiment, and no image is stored twice.
 #[derive(Debug, Clone)]
 pub struct TrainingSets {
@@ -18,7 +18,7 @@ pub struct TrainingSets {
 }
 
 impl TrainingSets {
-    /// Sets that hold the images in `ranges` of a pool of `dim`-dimensional rows.
+    /// Creates training sets from `ranges` of a pool of `dim`-dimensional rows.
     pub fn new(
         images: impl Into<Arc<[f32]>>,
         dim: usize,
@@ -39,48 +39,48 @@ impl TrainingSets {
             if range.is_empty() || range.end > pool {
                 return Err(Error::bad_input(
                     format!("Training set {range:?} does not lie in a pool of {pool} images"),
-                    "Choose at least one image, and no more than there are",
+                    "Choose at least one image, and at most the whole pool",
                 ));
             }
         }
         if ranges.is_empty() {
-            return Err(Error::internal("There is no training set"));
+            return Err(Error::internal("There are no training sets"));
         }
         Ok(Self { images, dim, ranges })
     }
 
-    /// One member that trains on all of `images`.
+    /// Creates a single training set of all `images`.
     pub fn single(images: impl Into<Arc<[f32]>>, dim: usize) -> Result<Self> {
         let images = images.into();
         let all = 0..images.len() / dim.max(1);
         Self::new(images, dim, vec![all])
     }
 
-    /// The set of one member, in the same pool.
+    /// Returns the set of one member, in the same pool.
     pub fn only(&self, member: usize) -> Result<Self> {
         let range = self.ranges.get(member).cloned();
         Self::new(Arc::clone(&self.images), self.dim, range.into_iter().collect())
     }
 
-    /// Numbers in an image.
+    /// Number of values in an image.
     #[must_use]
     pub const fn dim(&self) -> usize {
         self.dim
     }
 
-    /// The whole pool.
+    /// The pool that contains all images.
     #[must_use]
     pub const fn pool(&self) -> &Arc<[f32]> {
         &self.images
     }
 
-    /// The range of each member.
+    /// The range of each member in the pool.
     #[must_use]
     pub fn ranges(&self) -> &[Range<usize>] {
         &self.ranges
     }
 
-    /// The images of one member.
+    /// The training images of one member.
     #[must_use]
     pub fn images(&self, member: usize) -> &[f32] {
         self.ranges.get(member).map_or(&[], |r| &self.images[r.start * self.dim..r.end * self.dim])
@@ -92,13 +92,13 @@ impl TrainingSets {
         mean_image(self.images(member), self.dim)
     }
 
-    /// One past the last image that any member uses.
+    /// The end of the part of the pool that members use.
     #[must_use]
     pub fn end(&self) -> usize {
         self.ranges.iter().map(|range| range.end).max().unwrap_or(0)
     }
 
-    /// A number that tells one pool of images from another (FNV-1a over their words).
+    /// A fingerprint of the pool (FNV-1a over its words).
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         let mix =
@@ -106,23 +106,16 @@ impl TrainingSets {
         self.images.iter().fold(0xcbf2_9ce4_8422_2325, mix)
     }
 
-    /// The ranges as the device sees them: `[begin, end)` for each member.
+    /// The ranges as the device reads them: `[begin, end)` per member.
     #[must_use]
     pub fn range_words(&self) -> Vec<f32> {
         let words = self.ranges.iter().flat_map(|range| [range.start as u32, range.end as u32]);
         words.map(f32::from_bits).collect()
     }
 
-    /// Refuses a program whose members are not these.
+    /// Refuses a program whose number of members differs.
     pub(crate) fn check_members(&self, program: &Program) -> Result<()> {
-        if program.members() != self.ranges.len() {
-            return Err(Error::internal(format!(
-                "{} training sets for {} members",
-                self.ranges.len(),
-                program.members()
-            )));
-        }
-        Ok(())
+        program.check_members("training sets", self.ranges.len())
     }
 }
 

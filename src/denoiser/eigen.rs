@@ -1,204 +1,245 @@
-//! The eigendecomposition of a large symmetric matrix in f64, in steps between which others have a turn.
+//! Products of large matrices, and the eigendecomposition of a symmetric one, in f64.
 //!
-//! Householder reflections reduce the matrix to a tridiagonal one, divide and conquer solves that, and
-//! the reflections turn its eigenvectors back: `faer` does all three. Measured at order 3072 on a
-//! covariance whose spectrum falls as that of photographs does: natively 1.4 s on two threads, where
-//! LAPACK by way of NumPy takes 1.8 s, and on one thread as long as LAPACK; in WebAssembly 17 s on its
-//! one thread. So the whole decomposition is affordable everywhere, and nothing is truncated.
+//! Natively `faer` does both, by way of the crate in `eigen/`. In a page that would be a quarter of what
+//! readers wait for, and few need it. There nalgebra multiplies, and it decomposes small matrices; large
+//! ones too, slowly, unless the page has loaded the other crate (see [`use_for_large`]).
 
-use faer::diag::DiagRef;
-use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
-use faer::linalg::evd::{
-    ComputeEigenvectors, self_adjoint_evd_scratch, tridiag, tridiagonal_self_adjoint_evd,
-};
-use faer::linalg::householder;
-use faer::linalg::matmul::triangular::{self, BlockStructure};
-use faer::linalg::qr::no_pivoting::factor::recommended_block_size;
-use faer::{Accum, Conj, Mat, MatMut, MatRef, Par};
-use nalgebra::DMatrix;
+#[cfg(target_arch = "wasm32")]
+pub(crate) use page::{Decomposition, Eigen, add_gram, add_square, product, use_for_large};
+
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) use native::{Eigen, add_gram, add_square, product, solve_positive};
+
+use nalgebra::{DMatrix, Dyn, SymmetricEigen};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Eigenvectors that are turned back in a step.
-const COLUMNS: usize = 256;
-
-/// The threads that work on a matrix.
-pub(super) fn threads() -> Par {
-    #[cfg(not(target_arch = "wasm32"))]
-    return Par::rayon(0);
-    #[cfg(target_arch = "wasm32")]
-    Par::Seq
+/// There is no room for eigenvectors.
+fn too_large(need: u64) -> Error {
+    let kind = ErrorKind::LimitExceeded { need, have: 0 };
+    let hint = "Choose a smaller image size, grey instead of colour, or fewer images";
+    Error::new(kind, "There is not enough memory for the eigenvectors of the covariance", hint)
 }
 
-/// The same numbers, as `faer` sees them.
-pub(super) fn view(matrix: &DMatrix<f64>) -> MatRef<'_, f64> {
-    MatRef::from_column_major_slice(matrix.as_slice(), matrix.nrows(), matrix.ncols())
+/// The decomposition of a small matrix, at one go.
+pub(super) fn decompose(matrix: DMatrix<f64>) -> Result<SymmetricEigen<f64, Dyn>> {
+    SymmetricEigen::try_new(matrix, 1e-13, 10_000).ok_or_else(no_convergence)
 }
 
-/// The same numbers, as `faer` writes them.
-pub(super) fn view_mut(matrix: &mut DMatrix<f64>) -> MatMut<'_, f64> {
-    let (rows, cols) = matrix.shape();
-    MatMut::from_column_major_slice_mut(matrix.as_mut_slice(), rows, cols)
+/// Numbers are so extreme that eigenvectors are not found.
+fn no_convergence() -> Error {
+    let hint = "Do the images hold extreme values?";
+    Error::bad_input("The covariance's eigenvectors did not converge", hint)
 }
 
-/// Adds `a aᵀ` to the lower triangle of `sum`, at the speed of a matrix multiply.
-pub(super) fn add_square(sum: &mut DMatrix<f64>, a: MatRef<'_, f64>) {
-    triangular::matmul(
-        view_mut(sum),
-        BlockStructure::TriangularLower,
-        Accum::Add,
-        a,
-        BlockStructure::Rectangular,
-        a.transpose(),
-        BlockStructure::Rectangular,
-        1.0,
-        threads(),
-    );
-}
-
-/// `a · b`.
-pub(super) fn product(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> DMatrix<f64> {
-    let mut out = DMatrix::zeros(a.nrows(), b.ncols());
-    faer::linalg::matmul::matmul(view_mut(&mut out), Accum::Replace, a, b, 1.0, threads());
-    out
-}
-
-/// The solution of `a · x = b`, where `a` is symmetric and positive: by Cholesky's factors, at the speed of
-/// a matrix multiply.
 #[cfg(not(target_arch = "wasm32"))]
-pub(super) fn solve_positive(a: &DMatrix<f64>, mut b: DMatrix<f64>) -> Option<DMatrix<f64>> {
-    use faer::linalg::solvers::Solve;
-    let factor = view(a).llt(faer::Side::Lower).ok()?;
-    factor.solve_in_place(view_mut(&mut b));
-    Some(b)
-}
+mod native {
+    use std::mem::take;
+    use std::ops::Range;
 
-/// Room for what a stage of `faer` keeps aside.
-fn room(need: StackReq) -> Result<MemBuffer> {
-    MemBuffer::try_new(need).map_err(|_| {
-        let kind = ErrorKind::LimitExceeded { need: need.size_bytes() as u64, have: 0 };
-        let hint = "Choose a smaller image size, grey instead of colour, or fewer images";
-        Error::new(kind, "There is not enough memory for the eigenvectors of the covariance", hint)
-    })
-}
+    use hidden_gaussian_eigen as large;
+    use large::Failure;
+    use nalgebra::DMatrix;
 
-/// A decomposition under way.
-#[derive(Debug)]
-pub(super) struct Eigen {
-    /// The matrix, of which the lower triangle counts; then the reflections.
-    matrix: DMatrix<f64>,
-    factors: Mat<f64>,
-    /// Eigenvalues, ascending.
-    pub(super) values: Vec<f64>,
-    /// Eigenvectors in the same order, as columns.
-    pub(super) vectors: DMatrix<f64>,
-    stage: Stage,
-}
+    use super::{no_convergence, too_large};
+    use crate::error::Result;
 
-#[derive(Debug, Clone, Copy)]
-enum Stage {
-    Reduce,
-    Solve,
-    /// The eigenvectors from this one on are still those of the tridiagonal matrix.
-    Transform(usize),
-}
-
-impl Eigen {
-    pub(super) fn new(matrix: DMatrix<f64>) -> Self {
-        let vectors = DMatrix::zeros(0, 0);
-        Self { matrix, factors: Mat::new(), values: Vec::new(), vectors, stage: Stage::Reduce }
+    /// Adds `a aᵀ` to the lower triangle of `sum`.
+    pub(crate) fn add_square(sum: &mut DMatrix<f64>, a: &DMatrix<f64>) {
+        large::add_square(sum.as_mut_slice(), a.as_slice(), a.nrows());
     }
 
-    /// Multiply-adds that a step is worth, in units of the cube of the order: what progress is
-    /// reckoned in. The reduction streams the matrix from memory and so counts double.
-    pub(super) const WORK: f64 = 5.0;
+    /// Adds `bᵀ b` to the lower triangle of `sum`, where `b` is some rows of `a`.
+    pub(crate) fn add_gram(sum: &mut DMatrix<f64>, a: &DMatrix<f64>, rows: Range<usize>) {
+        large::add_gram(sum.as_mut_slice(), a.as_slice(), a.nrows(), rows.start, rows.len());
+    }
 
-    /// Of [`Self::WORK`], what is done.
-    pub(super) fn done(&self) -> f64 {
-        match self.stage {
-            Stage::Reduce => 0.0,
-            Stage::Solve => 2.5,
-            Stage::Transform(next) => 4.0 + next as f64 / self.matrix.nrows().max(1) as f64,
+    /// `a · b`.
+    pub(crate) fn product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
+        let mut out = DMatrix::zeros(a.nrows(), b.ncols());
+        let (rows, inner) = a.shape();
+        large::multiply(out.as_mut_slice(), a.as_slice(), b.as_slice(), rows, inner);
+        out
+    }
+
+    /// The solution of `a · x = b`, where `a` is symmetric and positive.
+    pub(crate) fn solve_positive(a: &DMatrix<f64>, mut b: DMatrix<f64>) -> Option<DMatrix<f64>> {
+        large::solve_positive(a.as_slice(), b.as_mut_slice(), a.nrows()).then_some(b)
+    }
+
+    /// A decomposition under way.
+    #[derive(Debug)]
+    pub(crate) struct Eigen {
+        order: usize,
+        inner: large::Eigen,
+        /// Eigenvalues, ascending.
+        pub(crate) values: Vec<f64>,
+        /// Eigenvectors in the same order, as columns.
+        pub(crate) vectors: DMatrix<f64>,
+    }
+
+    impl Eigen {
+        /// What progress is reckoned in (see [`large::Eigen::WORK`]).
+        pub(crate) const WORK: f64 = large::Eigen::WORK;
+
+        /// Begins with a matrix of which the lower triangle counts.
+        pub(crate) fn new(matrix: DMatrix<f64>) -> Self {
+            let order = matrix.nrows();
+            let inner = large::Eigen::new(matrix.data.into(), order);
+            Self { order, inner, values: Vec::new(), vectors: DMatrix::zeros(0, 0) }
+        }
+
+        /// Of [`Self::WORK`], what is done.
+        pub(crate) fn done(&self) -> f64 {
+            self.inner.done()
+        }
+
+        /// Rows of the matrix.
+        pub(crate) const fn order(&self) -> usize {
+            self.order
+        }
+
+        /// Does a step; true if it was the last.
+        pub(crate) fn step(&mut self) -> Result<bool> {
+            let last = self.inner.step().map_err(|failure| match failure {
+                Failure::Memory(bytes) => too_large(bytes as u64),
+                Failure::NoConvergence => no_convergence(),
+            })?;
+            if last {
+                self.values = take(&mut self.inner.values);
+                let vectors = take(&mut self.inner.vectors);
+                self.vectors = DMatrix::from_vec(self.order, self.order, vectors);
+            }
+            Ok(last)
         }
     }
+}
 
-    /// Rows of the matrix.
-    pub(super) fn order(&self) -> usize {
-        self.matrix.nrows()
+#[cfg(target_arch = "wasm32")]
+mod page {
+    use std::cell::Cell;
+    use std::fmt::Debug;
+    use std::ops::Range;
+
+    use nalgebra::DMatrix;
+
+    use super::super::descending;
+    use super::super::gaussian::SMALL;
+    use super::{decompose, no_convergence, too_large};
+    use crate::error::Result;
+
+    /// Adds `a aᵀ` to `sum`.
+    pub(crate) fn add_square(sum: &mut DMatrix<f64>, a: &DMatrix<f64>) {
+        sum.gemm(1.0, a, &a.transpose(), 1.0);
     }
 
-    /// Does a step; true if it was the last.
-    pub(super) fn step(&mut self) -> Result<bool> {
-        let order = self.matrix.nrows();
-        self.stage = match self.stage {
-            Stage::Reduce => {
-                self.reduce(order)?;
-                Stage::Solve
+    /// Adds `bᵀ b` to `sum`, where `b` is some rows of `a`.
+    pub(crate) fn add_gram(sum: &mut DMatrix<f64>, a: &DMatrix<f64>, rows: Range<usize>) {
+        let part = a.rows_range(rows).into_owned();
+        sum.gemm(1.0, &part.transpose(), &part, 1.0);
+    }
+
+    /// `a · b`.
+    pub(crate) fn product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
+        a * b
+    }
+
+    /// A decomposition that another library does.
+    pub(crate) trait Decomposition: Debug {
+        /// Does a step; true if it was the last. It fails with the bytes that are missing, or with nothing
+        /// if it does not converge.
+        fn step(&mut self) -> Result<bool, Option<f64>>;
+
+        /// Of [`Eigen::WORK`], what is done.
+        fn done(&self) -> f64;
+
+        /// Eigenvalues, ascending, and the eigenvectors, one after the other.
+        fn result(&mut self) -> [Vec<f64>; 2];
+    }
+
+    /// Begins the decomposition of a matrix of an order, of which the lower triangle counts.
+    type Begin = fn(&[f64], usize) -> Option<Box<dyn Decomposition>>;
+
+    thread_local!(static LARGE: Cell<Option<Begin>> = const { Cell::new(None) });
+
+    /// Has large matrices decomposed by another library from now on.
+    pub(crate) fn use_for_large(begin: Begin) {
+        LARGE.set(Some(begin));
+    }
+
+    /// A decomposition under way.
+    #[derive(Debug)]
+    pub(crate) struct Eigen {
+        order: usize,
+        work: Work,
+        /// Eigenvalues, ascending.
+        pub(crate) values: Vec<f64>,
+        /// Eigenvectors in the same order, as columns.
+        pub(crate) vectors: DMatrix<f64>,
+    }
+
+    #[derive(Debug)]
+    enum Work {
+        Here(DMatrix<f64>),
+        Elsewhere(Box<dyn Decomposition>),
+    }
+
+    impl Eigen {
+        /// What progress is reckoned in, in units of the cube of the order.
+        pub(crate) const WORK: f64 = 5.0;
+
+        /// Begins with a matrix of which the lower triangle counts.
+        pub(crate) fn new(matrix: DMatrix<f64>) -> Self {
+            let order = matrix.nrows();
+            let begin = LARGE.get().filter(|_| order > SMALL);
+            let work = match begin.and_then(|begin| begin(matrix.as_slice(), order)) {
+                Some(elsewhere) => Work::Elsewhere(elsewhere),
+                None => Work::Here(matrix),
+            };
+            Self { order, work, values: Vec::new(), vectors: DMatrix::zeros(0, 0) }
+        }
+
+        /// Of [`Self::WORK`], what is done.
+        pub(crate) fn done(&self) -> f64 {
+            match &self.work {
+                Work::Here(_) => 0.0,
+                Work::Elsewhere(work) => work.done(),
             }
-            Stage::Solve => {
-                self.solve(order)?;
-                Stage::Transform(0)
+        }
+
+        /// Rows of the matrix.
+        pub(crate) const fn order(&self) -> usize {
+            self.order
+        }
+
+        /// Does a step; true if it was the last.
+        pub(crate) fn step(&mut self) -> Result<bool> {
+            match &mut self.work {
+                Work::Here(matrix) => {
+                    let eigen = decompose(std::mem::take(matrix))?;
+                    let mut order = descending(eigen.eigenvalues.as_slice());
+                    order.reverse();
+                    self.values = order.iter().map(|&i| eigen.eigenvalues[i]).collect();
+                    self.vectors = eigen.eigenvectors.select_columns(&order);
+                    Ok(true)
+                }
+                Work::Elsewhere(work) => {
+                    let last = work.step().map_err(|need| {
+                        need.map_or_else(no_convergence, |need| too_large(need as u64))
+                    })?;
+                    if last {
+                        let [values, vectors] = work.result();
+                        self.values = values;
+                        self.vectors = DMatrix::from_vec(self.order, self.order, vectors);
+                    }
+                    Ok(last)
+                }
             }
-            Stage::Transform(next) => {
-                let columns = COLUMNS.min(order - next);
-                self.transform(order, next, columns)?;
-                Stage::Transform(next + columns)
-            }
-        };
-        Ok(matches!(self.stage, Stage::Transform(next) if next == order))
-    }
-
-    fn reduce(&mut self, order: usize) -> Result<()> {
-        let block = recommended_block_size::<f64>(order, order);
-        self.factors = Mat::zeros(block, order - 1);
-        let params = Default::default();
-        let mut room = room(tridiag::tridiag_in_place_scratch::<f64>(order, threads(), params))?;
-        let (matrix, factors) = (view_mut(&mut self.matrix), self.factors.as_mut());
-        tridiag::tridiag_in_place(matrix, factors, threads(), MemStack::new(&mut room), params);
-        Ok(())
-    }
-
-    fn solve(&mut self, order: usize) -> Result<()> {
-        let diagonal: Vec<f64> = (0..order).map(|i| self.matrix[(i, i)]).collect();
-        let below: Vec<f64> = (1..order).map(|i| self.matrix[(i, i - 1)]).collect();
-        self.values = vec![0.0; order];
-        self.vectors = DMatrix::zeros(order, order);
-        let params = Default::default();
-        let with = ComputeEigenvectors::Yes;
-        let mut room = room(self_adjoint_evd_scratch::<f64>(order, with, threads(), params))?;
-        tridiagonal_self_adjoint_evd(
-            DiagRef::from_slice(&diagonal),
-            DiagRef::from_slice(&below),
-            faer::diag::DiagMut::from_slice_mut(&mut self.values),
-            Some(view_mut(&mut self.vectors)),
-            threads(),
-            MemStack::new(&mut room),
-            params,
-        )
-        .map_err(|_| {
-            let hint = "Do the images hold extreme values?";
-            Error::bad_input("The covariance's eigenvectors did not converge", hint)
-        })
-    }
-
-    fn transform(&mut self, order: usize, first: usize, columns: usize) -> Result<()> {
-        let block = self.factors.nrows();
-        let scratch =
-            householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<f64>;
-        let mut room = room(scratch(order - 1, block, columns))?;
-        householder::apply_block_householder_sequence_on_the_left_in_place_with_conj(
-            view(&self.matrix).submatrix(1, 0, order - 1, order - 1),
-            self.factors.as_ref(),
-            Conj::No,
-            view_mut(&mut self.vectors).submatrix_mut(1, first, order - 1, columns),
-            threads(),
-            MemStack::new(&mut room),
-        );
-        Ok(())
+        }
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::*;
 
@@ -209,7 +250,7 @@ mod tests {
             let value = |i: usize, j: usize| ((i * 7919 + j * 104_729 + 13) % 1009) as f64 / 504.5;
             let half = DMatrix::from_fn(order, order, value);
             let mut matrix = DMatrix::zeros(order, order);
-            add_square(&mut matrix, view(&half));
+            add_square(&mut matrix, &half);
             let mut eigen = Eigen::new(matrix.clone());
             while !eigen.step().unwrap() {}
             matrix.fill_upper_triangle_with_lower_triangle();

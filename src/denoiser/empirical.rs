@@ -15,22 +15,22 @@ use crate::kernels::{Sigma, rank_candidates, refine_mean, row_compare, transpose
 /// the cache. Memory beyond the data is `rows × TILE`, whatever N is.
 const TILE: usize = 512;
 
-/// The empirical denoiser: a softmax-weighted mean of training images (eq. 4),
+/// The memorizing denoiser D_M: a softmax-weighted mean of training images (eq. 4),
 ///
 /// `D_M(x; σ) = Σᵢ wᵢ yᵢ`, `w = softmax(-‖x - yᵢ‖² / 2σ²)`.
 ///
-/// It minimizes the training loss exactly, and all that it can generate are training images.
+/// It minimizes the training loss exactly, and can generate only training images.
 #[derive(Debug, Clone)]
 pub struct Empirical {
     sets: TrainingSets,
     /// `‖y‖²` of every image that a member uses.
     norms: Arc<[f32]>,
-    /// The largest of them.
+    /// The largest of `norms`.
     max_norm: f32,
 }
 
 impl Empirical {
-    /// The empirical denoiser of each training set.
+    /// Creates D_M of each training set.
     #[must_use]
     pub fn new(sets: TrainingSets) -> Self {
         let norm = |y: &[f32]| y.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>() as f32;
@@ -90,7 +90,7 @@ impl Denoiser for Empirical {
     }
 }
 
-/// An [`Empirical`] denoiser that stands in a program.
+/// An [`Empirical`] denoiser placed in a program.
 #[derive(Debug, Clone, Copy)]
 pub struct PlacedEmpirical {
     images: Buffer,
@@ -108,7 +108,7 @@ pub struct PlacedEmpirical {
 }
 
 impl PlacedEmpirical {
-    /// How many images it was placed for.
+    /// Number of images that it was placed for.
     #[must_use]
     pub const fn rows(&self) -> usize {
         self.rows
@@ -126,7 +126,7 @@ impl PlacedEmpirical {
         self.norms
     }
 
-    /// Each member's part of the pool.
+    /// Each member's range of the pool.
     #[must_use]
     pub const fn ranges(&self) -> Buffer {
         self.ranges
@@ -141,14 +141,14 @@ impl PlacedEmpirical {
         })
     }
 
-    /// Records the products of the images of a tile with every row of `x`.
+    /// Records the products of a tile's images with every row of `x`.
     fn products(&self, program: &mut Program, tile: ImageTile, x: View) -> Result<()> {
         let images = self.images.at(tile.first * self.dim);
         Matmul::new(Layout::Nt, images, x, self.products, [tile.cols, tile.rows, self.dim])
             .record(program)
     }
 
-    /// Records the search of a tile whose products are known.
+    /// Records the search of a tile whose products were computed.
     fn search(&self, program: &mut Program, tile: ImageTile, into: Candidates) -> Result<()> {
         let (norms, ranges) = (self.norms.at(tile.first), self.ranges.into());
         let views = [norms, ranges, self.products.into(), into.best.into(), into.index.into()];
@@ -162,7 +162,7 @@ impl PlacedEmpirical {
         rank_candidates::record(program, views, [self.rows, self.dim, self.end])
     }
 
-    /// Records the search for the nearest training images of each row of `x`: their numbers go to
+    /// Records the search for the training images nearest to each row of `x`: their indices go to
     /// [`Neighbours::index`], and `‖x‖², ‖y‖², x·y, ‖x - y‖²` of the two nearest to `first` and `second`.
     pub fn record_nearest(&self, program: &mut Program, x: View, into: Neighbours) -> Result<()> {
         let Neighbours { candidates, index, first, second } = into;
@@ -229,20 +229,20 @@ impl Candidates {
     }
 }
 
-/// Where the search for neighbours puts its results.
+/// The buffers that receive the results of a neighbour search.
 #[derive(Debug, Clone, Copy)]
 pub struct Neighbours {
     candidates: Candidates,
-    /// Pool numbers of the nearest images, [`CANDIDATES`] for each row, nearest first.
+    /// Pool indices of the nearest images, [`CANDIDATES`] per row, nearest first.
     pub index: Buffer,
     /// Comparison of each row with its nearest image.
     pub first: Buffer,
-    /// Comparison of each row with the second nearest.
+    /// Comparison of each row with its second nearest image.
     pub second: Buffer,
 }
 
 impl Neighbours {
-    /// Room for the neighbours of `rows` images.
+    /// Reserves buffers for the neighbours of `rows` images.
     pub fn new(program: &mut Program, rows: usize) -> Result<Self> {
         let candidates = Candidates::new(program, rows)?;
         Ok(Self {

@@ -4,9 +4,9 @@ use std::mem::take;
 use std::ops::Range;
 use std::sync::Arc;
 
-use nalgebra::{DMatrix, DVector, SymmetricEigen};
+use nalgebra::{DMatrix, DVector};
 
-use super::eigen::{Eigen, add_square, product, view};
+use super::eigen::{Eigen, add_gram, add_square, decompose, product};
 use super::{Denoiser, Placed, descending};
 use crate::compute::{Buffer, Engine, Program, View};
 use crate::data::TrainingSets;
@@ -14,25 +14,25 @@ use crate::error::{Error, Result};
 use crate::kernels::matmul::{Layout, Matmul};
 use crate::kernels::{Sigma, shrink};
 
-/// Largest image, in numbers, that a Gaussian is fitted to: 64 × 64 in colour.
+/// Largest image, in values, that a Gaussian is fitted to: 64 × 64 in colour.
 pub const MAX_DIM: usize = 12_288;
 
-/// Largest matrix that is decomposed: the covariance, or the Gram matrix of fewer images. Natively all
-/// that [`MAX_DIM`] allows (a matrix then takes 1.2 GB, and there are four); in a page, what its
-/// address space has room for.
+/// Largest matrix that is decomposed: the covariance, or the Gram matrix of fewer images. Natively it is
+/// whatever [`MAX_DIM`] allows (a matrix then takes 1.2 GB, and there are four); in a page, what fits into
+/// the address space.
 const MAX_ORDER: usize = if cfg!(target_arch = "wasm32") { 4096 } else { MAX_DIM };
 
-/// Images of at most so many numbers (16 × 16 grey) are decomposed at once, by nalgebra. It takes a
-/// tenth of a second at most, and the recorded runs rest on its bits.
+/// Images of at most this many values (16 × 16 grey) are decomposed at once, by nalgebra. It takes at most
+/// a tenth of a second, and the bits of recorded runs depend on it.
 pub(super) const SMALL: usize = 256;
 
-/// Images, or numbers of each image, whose products are added up in a step.
+/// Images, or values per image, whose products are added up per step.
 const BLOCK: usize = 512;
 
-/// What the bytes of a saved fit begin with.
+/// The first bytes of a saved fit.
 const MAGIC: &[u8; 8] = b"HGauss01";
 
-/// Bytes before the numbers: [`MAGIC`], numbers in an image, number of axes, bytes of an axis's number.
+/// Bytes before the numbers: [`MAGIC`], values per image, number of axes, bytes per value of an axis.
 const HEADER: usize = MAGIC.len() + 3 * 4;
 
 /// Mean and principal axes of one training set, in f64.
@@ -40,22 +40,22 @@ const HEADER: usize = MAGIC.len() + 3 * 4;
 pub struct GaussianFit {
     /// The mean image `μ`.
     pub mean: DVector<f64>,
-    /// Variances along the axes, largest first; all positive.
+    /// Variances along the axes, largest first; all are positive.
     pub eigenvalues: DVector<f64>,
-    /// The axes `U`, as columns. Those of images of more than 256 numbers are rounded to f32, which is
-    /// how the engines use them: half the room when they are saved.
+    /// The axes `U`, as columns. For images of more than 256 values they are rounded to f32, in which the
+    /// engines use them; saved, they then take half the space.
     pub eigenvectors: DMatrix<f64>,
 }
 
 impl GaussianFit {
-    /// Whether images of `dim` numbers are small enough.
+    /// Refuses images of `dim` values if that is too many.
     pub fn check(dim: usize) -> Result<()> {
-        check("Numbers in an image", dim, MAX_DIM)
+        check("Values per image", dim, MAX_DIM)
     }
 
-    /// Mean and covariance over the `N` rows of `images` (divided by `N`), and its eigenvectors.
+    /// Fits mean and covariance of the `N` rows of `images` (divided by `N`), and finds its eigenvectors.
     ///
-    /// With fewer images than dimensions the `N × N` Gram matrix has the same spectrum and is the
+    /// With fewer images than dimensions, the `N × N` Gram matrix has the same spectrum and is the
     /// smaller problem.
     pub fn new(images: &[f32], dim: usize) -> Result<Self> {
         let mut fitting = Fitting::new(images, dim)?;
@@ -66,8 +66,8 @@ impl GaussianFit {
         }
     }
 
-    /// The same in steps: between them other tasks run, `progress` is given the fraction of the work
-    /// that is done, and the control of `engine` can cancel.
+    /// Fits in steps: between them other tasks run, `progress` receives the fraction of the work that is
+    /// done, and the control of `engine` can cancel.
     pub async fn fit(
         engine: &Engine,
         images: &[f32],
@@ -84,14 +84,14 @@ impl GaussianFit {
         }
     }
 
-    /// From eigenvalues in any order and their eigenvectors, the columns of `axes`.
+    /// Creates a fit from eigenvalues in any order and their eigenvectors, the columns of `axes`.
     fn sorted(
         mean: DVector<f64>,
         values: &[f64],
         axes: impl FnOnce(&[usize]) -> DMatrix<f64>,
     ) -> Self {
         let mut order = descending(values);
-        // Below this a direction is rounding error; the data does not vary along it.
+        // Below this, a direction is rounding error: the data does not vary along it.
         let floor = 1e-12 * order.first().map_or(0.0, |&i| values[i]);
         order.retain(|&i| values[i] > floor.max(1e-14));
         let eigenvalues = DVector::from_iterator(order.len(), order.iter().map(|&i| values[i]));
@@ -103,8 +103,8 @@ impl GaussianFit {
         Self { mean, eigenvalues, eigenvectors }
     }
 
-    /// The fit as bytes, for a cache: a header, then mean, variances and axes, one after the other, all
-    /// little-endian. Axes that are f32 numbers are saved as such: 38 MB for 32 × 32 in colour.
+    /// Encodes the fit for a cache: a header, then mean, variances and axes, one after the other, all
+    /// little-endian. Axes in f32 are saved as f32: 38 MB for 32 × 32 in colour.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let single = self.eigenvectors.iter().all(|&v| f64::from(v as f32) == v);
@@ -127,7 +127,7 @@ impl GaussianFit {
         bytes
     }
 
-    /// The fit that [`to_bytes`](Self::to_bytes) gave, bit for bit.
+    /// Decodes a fit that [`to_bytes`](Self::to_bytes) encoded, bit for bit.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let broken = || Error::bad_input("This is not a saved Gaussian fit", "Fit it anew");
         let (header, rest) = bytes.split_at_checked(HEADER).ok_or_else(broken)?;
@@ -163,15 +163,15 @@ impl GaussianFit {
         self.filter(x, |lambda| lambda / (lambda + sigma * sigma), 0.0)
     }
 
-    /// Where the exact probability-flow ODE takes `x` from noise level `from` to `to` (eq. 7 of the
-    /// paper's full text): each coordinate scales by `√((σ_to² + λ) / (σ_from² + λ))`.
+    /// The point to which the exact probability-flow ODE takes `x` from noise level `from` to `to` (eq. 7 of
+    /// the paper's full text): each coordinate scales by `√((σ_to² + λ) / (σ_from² + λ))`.
     #[must_use]
     pub fn flow(&self, x: &DVector<f64>, from: f64, to: f64) -> DVector<f64> {
         let gain = |lambda: f64| ((to * to + lambda) / (from * from + lambda)).sqrt();
         self.filter(x, gain, gain(0.0))
     }
 
-    /// `μ + U diag(gain(λ)) Uᵀ (x - μ)`, with gain `rest` where the data does not vary.
+    /// `μ + U diag(gain(λ)) Uᵀ (x - μ)`, with gain `rest` along directions in which the data does not vary.
     fn filter(&self, x: &DVector<f64>, gain: impl Fn(f64) -> f64, rest: f64) -> DVector<f64> {
         let centred = x - &self.mean;
         let mut z = self.eigenvectors.tr_mul(&centred);
@@ -190,8 +190,8 @@ fn check(what: &str, need: usize, limit: usize) -> Result<()> {
     Err(Error::limit(what, need as u64, limit as u64, hint))
 }
 
-/// A [`GaussianFit`] under way, in steps of a fraction of a second (in a page, 3072 numbers per image:
-/// but for the reduction of the matrix, some seconds that nothing interrupts).
+/// A [`GaussianFit`] in progress, in steps of a fraction of a second (except that in a page, with 3072
+/// values per image, the reduction of the matrix takes some seconds without interruption).
 #[derive(Debug)]
 pub struct Fitting<'a> {
     images: &'a [f32],
@@ -202,18 +202,18 @@ pub struct Fitting<'a> {
 
 #[derive(Debug)]
 enum Stage {
-    /// All at once.
+    /// Everything in one step.
     Small,
     /// The covariance of the images before `next`.
     Covariance { sum: DMatrix<f64>, next: usize },
-    /// The Gram matrix of the numbers before `next` of each image, which is a column of `centred`.
+    /// The Gram matrix of the values before `next` of each image, which is a column of `centred`.
     Gram { sum: DMatrix<f64>, centred: DMatrix<f64>, next: usize },
-    /// The matrix is known, and `centred` if it is a Gram matrix.
+    /// The matrix is complete; `centred` is given if it is a Gram matrix.
     Eigen { eigen: Box<Eigen>, centred: Option<DMatrix<f64>> },
 }
 
 impl<'a> Fitting<'a> {
-    /// Begins with the rows of `images`, `dim` numbers each.
+    /// Starts a fit to the rows of `images`, with `dim` values each.
     pub fn new(images: &'a [f32], dim: usize) -> Result<Self> {
         GaussianFit::check(dim)?;
         let n = images.len() / dim.max(1);
@@ -235,14 +235,14 @@ impl<'a> Fitting<'a> {
         Ok(fitting)
     }
 
-    /// Some of the images less their mean, as columns.
+    /// Some of the images minus their mean, as columns.
     fn centred(&self, rows: Range<usize>) -> DMatrix<f64> {
         let images = &self.images[rows.start * self.dim..rows.end * self.dim];
         let values = images.iter().zip(self.mean.iter().cycle());
         DMatrix::from_iterator(self.dim, rows.len(), values.map(|(&v, mean)| f64::from(v) - mean))
     }
 
-    /// What the next step works on.
+    /// The name of what the next step works on.
     #[must_use]
     pub const fn stage(&self) -> &'static str {
         match self.stage {
@@ -251,11 +251,11 @@ impl<'a> Fitting<'a> {
         }
     }
 
-    /// Share of the work that is done.
+    /// The fraction of the work that is done.
     #[must_use]
     pub fn progress(&self) -> f64 {
         let (n, dim) = ((self.images.len() / self.dim) as f64, self.dim as f64);
-        // In multiply-adds of one triangle; axes that come by way of the Gram matrix are not counted.
+        // Counted in multiply-adds of one triangle, without the axes that follow from a Gram matrix.
         let order = n.min(dim);
         let products = 0.5 * n * dim * order;
         let eigen = Eigen::WORK * order.powi(3);
@@ -268,7 +268,7 @@ impl<'a> Fitting<'a> {
         done / (products + eigen)
     }
 
-    /// Does a step; the fit, if it was the last.
+    /// Does one step, and returns the fit if it was the last.
     pub fn step(&mut self) -> Result<Option<GaussianFit>> {
         let (n, dim) = (self.images.len() / self.dim, self.dim);
         match &mut self.stage {
@@ -277,7 +277,7 @@ impl<'a> Fitting<'a> {
                 let rows = *next..n.min(*next + BLOCK);
                 let block = self.centred(rows.clone());
                 if let Stage::Covariance { sum, next } = &mut self.stage {
-                    add_square(sum, view(&block));
+                    add_square(sum, &block);
                     *next = rows.end;
                     if rows.end == n {
                         self.stage = Self::decompose(take(sum), n, None);
@@ -286,7 +286,7 @@ impl<'a> Fitting<'a> {
             }
             Stage::Gram { sum, centred, next } => {
                 let rows = BLOCK.min(dim - *next);
-                add_square(sum, view(centred).subrows(*next, rows).transpose());
+                add_gram(sum, centred, *next..*next + rows);
                 *next += rows;
                 if *next == dim {
                     self.stage = Self::decompose(take(sum), n, Some(take(centred)));
@@ -318,7 +318,7 @@ fn mean(images: &[f32], dim: usize) -> DVector<f64> {
     mean * (dim as f64 / images.len() as f64)
 }
 
-/// The fit of images of at most [`SMALL`] numbers.
+/// Fits images of at most [`SMALL`] values.
 fn small(images: &[f32], dim: usize) -> Result<GaussianFit> {
     let n = images.len() / dim;
     let mut centred = DMatrix::from_iterator(dim, n, images.iter().map(|&v| f64::from(v)));
@@ -330,12 +330,7 @@ fn small(images: &[f32], dim: usize) -> Result<GaussianFit> {
     let by_gram = n < dim;
     let symmetric =
         if by_gram { centred.tr_mul(&centred) } else { &centred * centred.transpose() } * scale;
-    let eigen = SymmetricEigen::try_new(symmetric, 1e-13, 10_000).ok_or_else(|| {
-        Error::bad_input(
-            "The covariance's eigenvectors did not converge",
-            "Do the images hold extreme values?",
-        )
-    })?;
+    let eigen = decompose(symmetric)?;
     Ok(GaussianFit::sorted(mean, eigen.eigenvalues.as_slice(), |order| {
         let columns: Vec<_> = order.iter().map(|&i| eigen.eigenvectors.column(i)).collect();
         let columns = DMatrix::from_columns(&columns);
@@ -343,12 +338,12 @@ fn small(images: &[f32], dim: usize) -> Result<GaussianFit> {
     }))
 }
 
-/// The fit of larger ones, from the eigenvectors of the covariance or of the Gram matrix of `centred`.
+/// Fits larger images, from the eigenvectors of the covariance or of the Gram matrix of `centred`.
 fn large(mean: DVector<f64>, eigen: &Eigen, centred: Option<&DMatrix<f64>>) -> GaussianFit {
     let mut fit = GaussianFit::sorted(mean, &eigen.values, |order| {
         let columns = eigen.vectors.select_columns(order);
         match centred {
-            Some(centred) => product(view(centred), view(&columns)),
+            Some(centred) => product(centred, &columns),
             None => columns,
         }
     });
@@ -373,7 +368,7 @@ impl Gaussian {
         Ok(Self::new(fits, sets.dim()))
     }
 
-    /// Those of known fits to images of `dim` numbers.
+    /// Creates the denoiser from existing fits to images of `dim` values.
     #[must_use]
     pub const fn new(fits: Vec<Arc<GaussianFit>>, dim: usize) -> Self {
         Self { fits, dim }
@@ -396,14 +391,8 @@ impl Denoiser for Gaussian {
     }
 
     fn place(&self, program: &mut Program, rows: usize) -> Result<Box<dyn Placed>> {
-        if program.members() != self.fits.len() {
-            return Err(Error::internal(format!(
-                "{} Gaussians for {} members",
-                self.fits.len(),
-                program.members()
-            )));
-        }
-        // Members of lower rank get axes of zeros with no variance: they add nothing.
+        program.check_members("Gaussians", self.fits.len())?;
+        // Members of lower rank get axes of zeros without variance, which add nothing.
         let rank = self.fits.iter().map(|fit| fit.eigenvalues.len()).max().unwrap_or(0).max(1);
         let dim = self.dim;
         let (mut basis, mut lambda, mut shift, mut mean) = (vec![], vec![], vec![], vec![]);
@@ -431,7 +420,7 @@ impl Denoiser for Gaussian {
     }
 }
 
-/// A [`Gaussian`] denoiser that stands in a program.
+/// A [`Gaussian`] denoiser placed in a program.
 #[derive(Debug, Clone, Copy)]
 pub struct PlacedGaussian {
     basis: Buffer,
@@ -457,11 +446,11 @@ impl Placed for PlacedGaussian {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::*;
 
-    /// Images of a few strong directions, and many weak ones.
+    /// Images with a few strong directions and many weak ones.
     fn images(n: usize, dim: usize) -> Vec<f32> {
         let value = |i: usize| ((i * 7919 + (i / 3) * 104_729 + 13) % 1009) as f32 / 504.5 - 1.0;
         let mut images: Vec<f32> = (0..n * dim).map(value).collect();
@@ -475,7 +464,7 @@ mod tests {
         images
     }
 
-    /// The way of large images gives what that of small ones does, whichever matrix is decomposed.
+    /// Large and small images take different code paths, which agree whichever matrix is decomposed.
     #[test]
     fn both_ways_agree() {
         for (n, dim) in [(1, 300), (2, 257), (40, 300), (299, 300), (300, 300), (700, 290)] {

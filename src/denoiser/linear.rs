@@ -11,10 +11,10 @@
 //! the same with the gradient of the whole sum and in the whitened coordinates, where one step size
 //! suits all levels. It ends at the solution of the normal equations.
 //!
-//! On which images matters. D_M, and any network that has learnt it, is optimal for its training
+//! The choice of images matters. D_M, and any network that has learned it, is optimal for its training
 //! images; by orthogonality its best linear approximation *on those* is their D_G, whatever else it
-//! does (`tests/common/distillation.rs` shows it). So the paper distils on images that were held out,
-//! and so do we unless asked.
+//! does (`tests/common/distillation.rs` shows it). So the paper distils on held-out images, and so do we
+//! unless asked otherwise.
 
 use std::sync::Arc;
 
@@ -23,9 +23,9 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(not(target_arch = "wasm32"))]
 use super::eigen::solve_positive;
-use super::eigen::{product, view};
+use super::eigen::{Eigen, add_square, product};
 use super::gaussian::SMALL;
-use super::{Denoiser, GaussianFit, Placed};
+use super::{Denoiser, GaussianFit, Placed, descending};
 use crate::compute::{Buffer, Loaded, Program, Routine, View};
 use crate::data::TrainingSets;
 use crate::error::{Error, Result};
@@ -33,37 +33,51 @@ use crate::kernels::matmul::{Keep, Layout, Matmul};
 use crate::kernels::{Level, Sigma, noise};
 use crate::rng::Stream;
 
-/// Ridge added to the (whitened, hence unit) second moments, so that few samples still give an answer.
+/// Ridge added to the (whitened, hence unit) second moments, so that few samples still give a solution.
 const RIDGE: f64 = 1e-6;
 
 /// Noisy images that are denoised at a time: the paper's batch.
 pub const DISTILLATION_ROWS: usize = 256;
 
-/// Address of the first batch's noise: far from that of the portraits, which use the same stream.
+/// Address of the first batch's noise, far from that of evaluations, which use the same stream.
 const FIRST_BATCH: u32 = 1000;
 
-/// Descent ends when the gradient is this small, relative to where it began, …
+/// Descent ends when the gradient is this small, relative to its initial size.
 const FLAT: f64 = 1e-9;
 
-/// … or has failed after this many steps.
+/// Descent has failed if it takes more steps than this.
 const MOST_STEPS: u32 = 1000;
 
-/// How D_L is found.
+/// How D_L is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Distill {
-    /// Batches of [`DISTILLATION_ROWS`] noisy images at each noise level.
+    /// Batches of [`DISTILLATION_ROWS`] noisy images per noise level.
     pub batches: u32,
-    /// What the noise is added to.
+    /// The images to which noise is added.
     pub images: DistilledOn,
     /// How the least-squares problem is solved.
     pub method: Solver,
 }
 
 impl Default for Distill {
-    /// The normal equations of 8192 held-out images with noise.
+    /// The normal equations of 8192 noisy held-out images.
     fn default() -> Self {
         Self { batches: 32, images: DistilledOn::HeldOut, method: Solver::Normal }
+    }
+}
+
+/// Least number of noisy images per value of an image: with `r` of them, the noise increases the error of
+/// a fit by a factor of about `1 + 1 / r`.
+const ROWS_PER_DIM: usize = 13;
+
+impl Distill {
+    /// The default, with enough noisy images for images of `dim` values.
+    #[must_use]
+    pub fn of_dim(dim: usize) -> Self {
+        let batches = (ROWS_PER_DIM * dim).div_ceil(DISTILLATION_ROWS) as u32;
+        let least = Self::default();
+        Self { batches: batches.max(least.batches), ..least }
     }
 }
 
@@ -71,9 +85,9 @@ impl Default for Distill {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DistilledOn {
-    /// Images that no network has seen, the same for all: the paper's choice.
+    /// Images that no network has seen, the same for all networks: the paper's choice.
     HeldOut,
-    /// Those that the network learnt from.
+    /// The images that the network was trained on.
     Training,
 }
 
@@ -81,14 +95,14 @@ pub enum DistilledOn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Solver {
-    /// At once, by the normal equations.
+    /// Directly, by the normal equations.
     Normal,
-    /// Step by step, by gradient descent from zero.
+    /// Iteratively, by gradient descent from zero.
     Descent,
 }
 
 impl Solver {
-    /// The minimum of `tr(Xᵀ A X) / 2 - tr(Bᵀ X)`, where A is symmetric and positive.
+    /// Finds the minimum of `tr(Xᵀ A X) / 2 - tr(Bᵀ X)`, where A is symmetric and positive.
     fn solve(self, a: DMatrix<f64>, b: &DMatrix<f64>) -> Result<DMatrix<f64>> {
         let solution = match self {
             #[cfg(not(target_arch = "wasm32"))]
@@ -108,7 +122,7 @@ impl Solver {
 /// Gradient descent from zero; `None` if it does not converge. If the targets contain NaN the result
 /// is NaN, as with the direct solver, so one diverged network does not fail the whole report.
 fn descend(a: &DMatrix<f64>, b: &DMatrix<f64>) -> Option<DMatrix<f64>> {
-    // No eigenvalue exceeds the largest sum of a row, so this step size is safe.
+    // No eigenvalue exceeds the largest row sum, so this step size is safe.
     let bound = a.row_iter().map(|row| row.lp_norm(1)).fold(f64::MIN_POSITIVE, f64::max);
     if !b.norm().is_finite() {
         return Some(DMatrix::from_element(b.nrows(), b.ncols(), f64::NAN));
@@ -124,15 +138,15 @@ fn descend(a: &DMatrix<f64>, b: &DMatrix<f64>) -> Option<DMatrix<f64>> {
     None
 }
 
-/// `a · b`, by all threads if it is large. Small ones are nalgebra's, as are the bits of recorded runs.
+/// `a · b`, by all threads if it is large. nalgebra computes small ones, on whose bits recorded runs depend.
 fn multiply(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
-    if a.nrows() > SMALL + 1 { product(view(a), view(b)) } else { a * b }
+    if a.nrows() > SMALL + 1 { product(a, b) } else { a * b }
 }
 
-/// One affine map for each noise level: `W_σ x + b_σ`, for one member.
+/// One affine map per noise level, `W_σ x + b_σ`, for one member.
 #[derive(Debug, Clone)]
 pub struct LinearFit {
-    /// The noise levels.
+    /// The noise levels of the maps.
     pub sigmas: Vec<f32>,
     /// `W_σ`, as it acts on a column.
     pub weights: Vec<DMatrix<f64>>,
@@ -141,10 +155,28 @@ pub struct LinearFit {
 }
 
 impl LinearFit {
-    /// `W_σ x + b_σ` in f64 at noise level `level` of the list: the reference for both engines.
+    /// `W_σ x + b_σ` in f64 at the noise level with index `level`: the reference for both engines.
     #[must_use]
     pub fn denoise(&self, level: usize, x: &DVector<f64>) -> DVector<f64> {
         &self.weights[level] * x + &self.biases[level]
+    }
+
+    /// The `count` leading left singular vectors of `W_σ` at the noise level with index `level`, as columns.
+    /// They are the eigenvectors of `W Wᵀ`, since symmetric matrices are decomposed much faster.
+    pub fn singular_vectors(&self, level: usize, count: usize) -> Result<DMatrix<f64>> {
+        let weight = &self.weights[level];
+        let count = count.min(weight.nrows());
+        if weight.nrows() <= SMALL {
+            let eigen = (weight * weight.transpose()).symmetric_eigen();
+            let order = descending(eigen.eigenvalues.as_slice());
+            return Ok(eigen.eigenvectors.select_columns(order.iter().take(count)));
+        }
+        let mut square = DMatrix::zeros(weight.nrows(), weight.nrows());
+        add_square(&mut square, weight);
+        let mut eigen = Eigen::new(square);
+        while !eigen.step()? {}
+        let last = eigen.vectors.ncols();
+        Ok(DMatrix::from_fn(weight.nrows(), count, |i, j| eigen.vectors[(i, last - 1 - j)]))
     }
 }
 
@@ -156,7 +188,7 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// One fit for each member, all with the same noise levels.
+    /// Creates the denoisers from one fit per member, all at the same noise levels.
     pub fn new(fits: Vec<LinearFit>) -> Result<Self> {
         let dim = fits.first().and_then(|fit| fit.biases.first()).map_or(0, DVector::len);
         let alike = |fit: &LinearFit| {
@@ -166,7 +198,9 @@ impl Linear {
                 && fit.weights.iter().all(|w| w.shape() == (dim, dim))
         };
         if dim == 0 || !fits.iter().all(alike) {
-            return Err(Error::internal("Linear denoisers of one ensemble must be alike"));
+            return Err(Error::internal(
+                "Linear denoisers of one ensemble must have the same size and noise levels",
+            ));
         }
         Ok(Self { fits, dim })
     }
@@ -188,21 +222,19 @@ impl Denoiser for Linear {
     }
 
     fn place(&self, program: &mut Program, rows: usize) -> Result<Box<dyn Placed>> {
-        if program.members() != self.fits.len() {
-            return Err(Error::internal(format!(
-                "{} linear denoisers for {} members",
-                self.fits.len(),
-                program.members()
-            )));
+        program.check_members("linear denoisers", self.fits.len())?;
+        // One buffer per level: all of them together would exceed the largest buffer.
+        let mut levels = Vec::new();
+        for level in 0..self.fits[0].sigmas.len() {
+            // Row-major `Wᵀ` is column-major `W`: nalgebra's own order.
+            let weights = self.fits.iter().flat_map(|fit| fit.weights[level].iter());
+            let weights = weights.map(|&v| v as f32).collect();
+            let biases = self.fits.iter().flat_map(|fit| fit.biases[level].iter());
+            let biases = biases.map(|&v| v as f32).collect();
+            levels.push([program.buffer_with("Wᵀ", weights)?, program.buffer_with("b", biases)?]);
         }
-        // Row-major `Wᵀ` is column-major `W`: nalgebra's own order.
-        let flat = |m: &DMatrix<f64>| m.iter().map(|&v| v as f32).collect::<Vec<_>>();
-        let weights = self.fits.iter().flat_map(|fit| fit.weights.iter().flat_map(flat)).collect();
-        let biases =
-            self.fits.iter().flat_map(|fit| fit.biases.iter().flatten().map(|&v| v as f32));
         Ok(Box::new(PlacedLinear {
-            weights: program.buffer_with("Wᵀ", weights)?,
-            biases: program.buffer_with("b", biases.collect())?,
+            levels,
             sigmas: self.fits[0].sigmas.clone(),
             rows,
             dim: self.dim,
@@ -210,11 +242,11 @@ impl Denoiser for Linear {
     }
 }
 
-/// A [`Linear`] denoiser that stands in a program.
+/// A [`Linear`] denoiser placed in a program.
 #[derive(Debug)]
 struct PlacedLinear {
-    weights: Buffer,
-    biases: Buffer,
+    /// `Wᵀ` and `b` per noise level.
+    levels: Vec<[Buffer; 2]>,
     sigmas: Vec<f32>,
     rows: usize,
     dim: usize,
@@ -225,18 +257,17 @@ impl Placed for PlacedLinear {
         let known = |level: &Level| self.sigmas.get(level.index) == Some(&level.sigma);
         let level = sigma.level.filter(known).ok_or_else(|| {
             Error::bad_input(
-                "A linear denoiser knows only the noise levels that it was distilled at",
-                "Sample with the schedule whose levels it was distilled at first",
+                "A linear denoiser has no map for this noise level",
+                "Sample with the schedule at whose noise levels it was distilled",
             )
         })?;
-        let level = level.index;
+        let [w, b] = self.levels[level.index];
         let Self { rows, dim, .. } = *self;
-        let (w, b) = (self.weights.at(level * dim * dim), self.biases.at(level * dim));
         Matmul::new(Layout::Nn, x, w, out, [rows, dim, dim]).bias(b).record(program)
     }
 }
 
-/// What distils a denoiser, in a program.
+/// The distillation of a denoiser, placed in a program.
 #[derive(Debug)]
 pub struct Distillation {
     how: Distill,
@@ -254,8 +285,8 @@ pub struct Distillation {
 }
 
 /// Refuses to solve for more unknowns than there are noisy images. Small images may be fewer than their
-/// dimensions: their noise, which is drawn anew for each batch, then stands for the missing directions.
-/// Of large ones so few would be drawn that noise is all that W would be made of.
+/// dimensions: their noise, drawn anew for each batch, then covers the missing directions. Of large images
+/// so few would be drawn that W would consist of noise alone.
 fn check_determined(images: &TrainingSets, how: Distill) -> Result<()> {
     let dim = images.dim();
     let fewest = images.ranges().iter().map(ExactSizeIterator::len).min().unwrap_or(0);
@@ -275,7 +306,7 @@ fn check_determined(images: &TrainingSets, how: Distill) -> Result<()> {
     Ok(())
 }
 
-/// All `d` principal axes of a set of images, also those along which it does not vary.
+/// All `d` principal axes of a set of images, including those along which it does not vary.
 #[derive(Debug, Clone)]
 struct Axes {
     mean: DVector<f64>,
@@ -308,7 +339,7 @@ impl Axes {
         Ok(Self { mean: fit.mean, eigenvalues, eigenvectors })
     }
 
-    /// What whitens the images with noise of level `sigma`.
+    /// The whitening of the images with noise of level `sigma`.
     fn whitening(&self, sigma: f64) -> Whitening {
         let mut basis = self.eigenvectors.clone();
         for (mut column, lambda) in basis.column_iter_mut().zip(&self.eigenvalues) {
@@ -326,8 +357,8 @@ struct Whitening {
 }
 
 impl Distillation {
-    /// Places the distillation of `denoiser` on one set of `images` for each member. Every image
-    /// gets fresh noise whenever its turn comes.
+    /// Places the distillation of `denoiser` on one set of `images` per member. Every image gets fresh noise
+    /// each time it is used.
     pub fn place(
         program: &mut Program,
         denoiser: &dyn Denoiser,
@@ -339,14 +370,18 @@ impl Distillation {
         let (rows, dim) = (DISTILLATION_ROWS, denoiser.dim());
         if how.batches == 0 || images.dim() != dim {
             return Err(Error::bad_input(
-                format!("{} batches of images of {} numbers, for {dim}", how.batches, images.dim()),
-                "Distil on at least one batch of the images that the denoiser is made for",
+                format!(
+                    "Cannot distil on {} batches of images of {} values for a denoiser of {dim}",
+                    how.batches,
+                    images.dim()
+                ),
+                "Distil on at least one batch of images of the denoiser's size",
             ));
         }
         check_determined(images, how)?;
         let mut axes: Vec<Arc<Axes>> = Vec::new();
         for (member, range) in images.ranges().iter().enumerate() {
-            // Held-out images are the same for all: their axes are found once.
+            // Held-out images are the same for all members, so their axes are computed once.
             let known = images.ranges()[..member].iter().position(|other| other == range);
             axes.push(match known {
                 Some(other) => Arc::clone(&axes[other]),
@@ -393,7 +428,7 @@ impl Distillation {
         })
     }
 
-    /// The images of a batch, all members': each set goes round and round.
+    /// The images of a batch, for all members: each set is repeated cyclically.
     fn batch(&self, batch: u32) -> Vec<f32> {
         let dim = self.images.dim();
         let first = batch as usize * DISTILLATION_ROWS;
@@ -405,11 +440,11 @@ impl Distillation {
         (0..self.axes.len()).flat_map(of_member).copied().collect()
     }
 
-    /// Uploads how each member's images at noise level `sigma` are whitened.
+    /// Uploads the whitening of each member's images at noise level `sigma`.
     fn upload_whitening(&self, loaded: &mut Loaded, whitening: &[Whitening]) -> Result<()> {
         let (mut basis, mut shift) = (Vec::new(), Vec::new());
         for w in whitening {
-            // The last column of z is 1: it carries the bias.
+            // The last column of z is 1, which carries the bias.
             for row in w.basis.row_iter() {
                 basis.extend(row.iter().map(|&v| v as f32).chain([0.0]));
             }
@@ -419,7 +454,7 @@ impl Distillation {
         loaded.upload(self.shift, &shift)
     }
 
-    /// The best linear approximation of each member at `sigma`.
+    /// Finds the best linear approximation of each member at `sigma`.
     pub async fn solve(
         &self,
         loaded: &mut Loaded,
@@ -459,7 +494,7 @@ impl Distillation {
         sums.zip(&whitening).map(solve).collect()
     }
 
-    /// [`solve`](Self::solve) at each of `sigmas`.
+    /// Runs [`solve`](Self::solve) at each of `sigmas`.
     pub async fn fit(&self, loaded: &mut Loaded, sigmas: &[f32]) -> Result<Linear> {
         let empty = LinearFit { sigmas: sigmas.to_vec(), weights: Vec::new(), biases: Vec::new() };
         let mut fits = vec![empty; self.axes.len()];

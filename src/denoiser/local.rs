@@ -9,9 +9,9 @@ use crate::error::{Error, Result};
 use crate::kernels::local_tile::{self, LocalTile, MAX_SIDE, STATE};
 use crate::kernels::{Sigma, divide_rows};
 
-/// Training images in a tile. A tile is one dispatch, which on a GPU must not take long.
+/// Training images in a tile. A tile is one dispatch, which must not take long on a GPU.
 const TILE: usize = 64;
-/// The same where every image comes at every shift.
+/// Training images in a tile if every image is compared at every shift.
 const EQUIVARIANT_TILE: usize = 4;
 
 /// A local score machine, in the paper's notation for noise added to clean images:
@@ -19,8 +19,8 @@ const EQUIVARIANT_TILE: usize = 4;
 /// - LS: `D(x; σ)[m] = Σₙ softmaxₙ(-‖(x - yₙ)_Ω(m)‖² / 2σ²) yₙ[m]`,
 /// - ELS: the same softmax over all images *and* all their circular shifts.
 ///
-/// Ω(m) is the square window around pixel `m`, all channels; where it reaches over the border, LS cuts it
-/// off, which is what zero padding amounts to, and ELS wraps it around.
+/// Ω(m) is the square window around pixel `m`, with all channels. At the border LS cuts the window off,
+/// which amounts to zero padding, and ELS wraps it around.
 #[derive(Debug, Clone)]
 pub struct Local {
     sets: TrainingSets,
@@ -30,18 +30,21 @@ pub struct Local {
 }
 
 impl Local {
-    /// LS of each training set. The window has `2r + 1` pixels on a side, where `r` is the number of
+    /// Creates LS of each training set. The window has `2r + 1` pixels per side, where `r` is the number of
     /// `thresholds` that the noise level reaches.
     pub fn new(sets: TrainingSets, shape: Shape, thresholds: Vec<f32>) -> Result<Self> {
         if sets.dim() != shape.dim() {
             return Err(Error::bad_input(
-                format!("The images have {} numbers, not those of {shape:?}", sets.dim()),
+                format!(
+                    "The images have {} values, which do not fit the shape {shape:?}",
+                    sets.dim()
+                ),
                 "Give the shape of the training images",
             ));
         }
         if shape.height.max(shape.width) > MAX_SIDE {
             return Err(Error::limit(
-                "Pixels on a side for a local denoiser",
+                "Pixels per side for a local denoiser",
                 shape.height.max(shape.width) as u64,
                 MAX_SIDE as u64,
                 "Resize the images",
@@ -53,13 +56,13 @@ impl Local {
         Ok(Self { sets, shape, equivariant: false, thresholds })
     }
 
-    /// ELS instead of LS.
+    /// Turns LS into ELS.
     #[must_use]
     pub fn equivariant(self) -> Self {
         Self { equivariant: true, ..self }
     }
 
-    /// Windows of the same size at every noise level: `side` pixels, which is odd.
+    /// The thresholds of windows with the same odd `side` at every noise level.
     #[must_use]
     pub fn fixed_window(side: usize) -> Vec<f32> {
         vec![0.0; side / 2]
@@ -98,14 +101,14 @@ impl Denoiser for Local {
     }
 }
 
-/// A [`Local`] denoiser that stands in a program.
+/// A [`Local`] denoiser placed in a program.
 #[derive(Debug, Clone, Copy)]
 struct PlacedLocal {
     images: Buffer,
     ranges: Buffer,
     thresholds: Buffer,
     state: Buffer,
-    /// The tile of all images.
+    /// A tile that contains all images.
     tile: LocalTile,
     end: usize,
 }

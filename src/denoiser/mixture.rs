@@ -1,7 +1,7 @@
-//! A mixture of Gaussians: one denoiser between D_G and D_M.
+//! A mixture of Gaussians: a denoiser between D_G and D_M.
 //!
-//! With one component it is D_G; with a component without covariance for every image it is D_M. In
-//! between, k-means finds the components.
+//! With one component it is D_G; with one component without covariance per image it is D_M. In between,
+//! k-means finds the components.
 
 use rand::RngExt;
 
@@ -14,13 +14,13 @@ use crate::kernels::mixture_posterior::{self, MixtureShape};
 use crate::kernels::{Sigma, pairwise_distances};
 use crate::rng::{Philox, Stream};
 
-/// Rounds of k-means, at most; it seldom needs half as many.
+/// Most rounds of k-means; it seldom needs half as many.
 const ROUNDS: usize = 50;
 
 /// One Gaussian of a mixture.
 #[derive(Debug, Clone)]
 struct Component {
-    /// Share of the training images.
+    /// Fraction of the training images in this component.
     weight: f64,
     fit: GaussianFit,
 }
@@ -67,8 +67,8 @@ impl Mixture {
     }
 }
 
-/// Clusters of the rows of `images`, as lists of their numbers: Lloyd's rounds from k-means++ seeds. None
-/// is empty, so there may be fewer than asked for.
+/// Clusters the rows of `images` by Lloyd's algorithm from k-means++ seeds, and returns lists of their
+/// indices. None is empty, so there may be fewer than asked for.
 pub async fn k_means(
     engine: &Engine,
     images: &[f32],
@@ -79,8 +79,8 @@ pub async fn k_means(
     let n = images.len() / dim.max(1);
     if clusters == 0 || clusters > n {
         return Err(Error::bad_input(
-            format!("{clusters} clusters of {n} images"),
-            "Choose at least one, and at most as many as there are images",
+            format!("Cannot find {clusters} clusters among {n} images"),
+            "Choose at least one cluster, and at most one per image",
         ));
     }
     let mut centres = seeds(images, dim, clusters, seed);
@@ -137,14 +137,14 @@ fn seeds(images: &[f32], dim: usize, clusters: usize, seed: u64) -> Vec<f32> {
     centres
 }
 
-/// The number of the centre nearest to each image.
+/// The index of the centre nearest to each image.
 async fn nearest_centres(
     engine: &Engine,
     images: &[f32],
     centres: &[f32],
     dim: usize,
 ) -> Result<Vec<usize>> {
-    /// Images at a time.
+    /// Images per batch.
     const ROWS: usize = 512;
     let points = centres.len() / dim;
     let rows = ROWS.min(images.len() / dim);
@@ -182,12 +182,7 @@ impl Denoiser for Mixture {
     }
 
     fn place(&self, program: &mut Program, rows: usize) -> Result<Box<dyn Placed>> {
-        if program.members() != self.members.len() {
-            return Err(Error::bad_input(
-                format!("{} mixtures for {} members", self.members.len(), program.members()),
-                "Fit one to each training set",
-            ));
-        }
+        program.check_members("mixtures", self.members.len())?;
         let dim = self.dim;
         let components = self.members.iter().map(Vec::len).max().unwrap_or(1);
         let ranks = self.members.iter().flatten().map(|component| component.fit.eigenvalues.len());
@@ -197,7 +192,7 @@ impl Denoiser for Mixture {
         let (mut means, mut log_weights) = (Vec::new(), Vec::new());
         for member in &self.members {
             for k in 0..components {
-                // Where there are fewer, the rest weighs nothing.
+                // Missing components get no weight.
                 let (weight, fit) = match member.get(k) {
                     Some(component) => (component.weight.ln() as f32, &component.fit),
                     None => (-1e30, &member[0].fit),
@@ -228,7 +223,7 @@ impl Denoiser for Mixture {
     }
 }
 
-/// A [`Mixture`] that stands in a program.
+/// A [`Mixture`] placed in a program.
 #[derive(Debug, Clone, Copy)]
 struct PlacedMixture {
     basis: Buffer,

@@ -7,10 +7,14 @@
 //! | [`Linear`] | D_L | the best linear approximation of another denoiser (eq. 5) |
 //! | [`Gaussian`] | D_G | optimal for a Gaussian with the same mean and covariance (eq. 7) |
 //! | [`Empirical`] | D_M | optimal for the training images themselves (eq. 4): it memorizes |
+//! | [`Local`] | LS, ELS | memorizes windows (Kamb and Ganguli, 2025) |
+//! | [`PcaLocality`] | | memorizes what D_G gives weight to (Lukoianov et al., 2025) |
+//! | [`Mixture`] | | optimal for a mixture of Gaussians (Wang and Vastola, 2024) |
 
-mod eigen;
+pub(crate) mod eigen;
 mod empirical;
 mod gaussian;
+mod information;
 mod linear;
 mod local;
 mod mixture;
@@ -20,13 +24,14 @@ mod trained;
 
 pub use empirical::{Empirical, Neighbours, PlacedEmpirical};
 pub use gaussian::{Fitting, Gaussian, GaussianFit, MAX_DIM, PlacedGaussian};
+pub use information::{critical_sigma, information, window_thresholds};
 pub use linear::{
     DISTILLATION_ROWS, Distill, Distillation, DistilledOn, Linear, LinearFit, Solver,
 };
 pub use local::Local;
 pub use mixture::{Mixture, k_means};
 pub use pca_locality::{MAX_LOCALITY_DIM, PcaLocality};
-pub use table::{DenoiserId, Entry, Origin, TABLE};
+pub use table::{DenoiserId, Entry, Fit, Origin, TABLE};
 pub use trained::Trained;
 
 use std::any::Any;
@@ -36,12 +41,12 @@ use crate::compute::{Engine, Program, View};
 use crate::error::{Error, Result};
 use crate::kernels::Sigma;
 
-/// A family of denoisers, one for each member of a program.
+/// A family of denoisers, one per member of a program.
 pub trait Denoiser: Any + Debug {
-    /// Numbers in an image.
+    /// Number of values in an image.
     fn dim(&self) -> usize;
 
-    /// How many denoisers the family has: one for each training set.
+    /// Number of denoisers in the family: one per training set.
     fn members(&self) -> usize;
 
     /// Adds what the denoiser needs to `program`: its constants, and scratch space for batches of
@@ -49,11 +54,11 @@ pub trait Denoiser: Any + Debug {
     fn place(&self, program: &mut Program, rows: usize) -> Result<Box<dyn Placed>>;
 }
 
-/// Denoises images at noise level `sigma`: `x` holds rows of [`Denoiser::dim`] numbers. Returns the
-/// rows of the first member, then those of the next.
+/// Denoises images at noise level `sigma`: `x` holds rows of [`Denoiser::dim`] numbers. Returns the rows
+/// member by member.
 ///
-/// This records and loads a program. To denoise again and again, [place](Denoiser::place) the
-/// denoiser in a program of your own.
+/// This records and loads a program. To denoise repeatedly, [place](Denoiser::place) the denoiser in a
+/// program of your own.
 pub async fn denoise(
     engine: &Engine,
     denoiser: &dyn Denoiser,
@@ -63,7 +68,7 @@ pub async fn denoise(
     let dim = denoiser.dim();
     if dim == 0 || x.is_empty() || !x.len().is_multiple_of(dim) {
         return Err(Error::bad_input(
-            format!("{} numbers are not whole images of {dim} numbers each", x.len()),
+            format!("{} numbers do not divide into images of {dim} values", x.len()),
             "Pass one or more images of the denoiser's size",
         ));
     }
@@ -85,7 +90,7 @@ pub trait Placed {
     fn record(&self, program: &mut Program, x: View, sigma: Sigma, out: View) -> Result<()>;
 }
 
-/// Positions of `values`, largest value first.
+/// Indices of `values`, largest value first.
 pub(crate) fn descending(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_unstable_by(|&a, &b| values[b].total_cmp(&values[a]));

@@ -1,5 +1,5 @@
 //! PCA-locality (Lukoianov et al., 2025): each output coordinate compares the training images on the
-//! coordinates that the Wiener filter gives it.
+//! coordinates to which the Wiener filter gives weight.
 
 use super::{Denoiser, Gaussian, Placed};
 use crate::compute::{Buffer, Program, View};
@@ -10,19 +10,19 @@ use crate::kernels::locality::{self, Locality};
 use crate::kernels::matmul::{Layout, Matmul};
 use crate::kernels::{Sigma, axpby, divide_rows, shrink, squared_differences};
 
-/// Training images in a tile: their differences to all noisy images are a matrix that should stay in
+/// Training images in a tile: their differences from all noisy images form a matrix that should stay in
 /// the cache.
 const TILE: usize = 16;
 
-/// Largest image, in numbers: a tile costs a matrix multiply with a square matrix of this side.
+/// Largest image in values: a tile costs a matrix multiply with a square matrix of this side.
 pub const MAX_LOCALITY_DIM: usize = 1024;
 
 /// PCA-locality of each training set:
 ///
 /// `D(x; σ)[m] = Σₙ softmaxₙ(-(1/2σ²) Σⱼ Q[j, m] (xⱼ - yₙⱼ)²) yₙ[m]`,
 ///
-/// one softmax over the whole set, where `Q` follows from the Wiener filter `W = U Λ(Λ + σ²)⁻¹ Uᵀ` of the
-/// same images ([`Locality`]).
+/// with one softmax over the whole set, where `Q` follows from the Wiener filter `W = U Λ(Λ + σ²)⁻¹ Uᵀ` of
+/// the same images ([`Locality`]).
 #[derive(Debug, Clone)]
 pub struct PcaLocality {
     sets: TrainingSets,
@@ -31,12 +31,12 @@ pub struct PcaLocality {
 }
 
 impl PcaLocality {
-    /// That of each training set, given its Gaussian.
+    /// Creates PCA-locality of each training set, given its Gaussian.
     pub fn new(sets: TrainingSets, gaussian: Gaussian, locality: Locality) -> Result<Self> {
         let dim = sets.dim();
         if dim > MAX_LOCALITY_DIM {
             return Err(Error::limit(
-                "Numbers in an image for PCA-locality",
+                "Values per image for PCA-locality",
                 dim as u64,
                 MAX_LOCALITY_DIM as u64,
                 "Choose a smaller image size, or grey instead of colour",
@@ -45,7 +45,7 @@ impl PcaLocality {
         if gaussian.fits().len() != sets.ranges().len() {
             return Err(Error::bad_input(
                 format!(
-                    "{} Gaussians for {} training sets",
+                    "There are {} Gaussians for {} training sets",
                     gaussian.fits().len(),
                     sets.ranges().len()
                 ),
@@ -100,7 +100,7 @@ impl Denoiser for PcaLocality {
     }
 }
 
-/// A [`PcaLocality`] denoiser that stands in a program.
+/// A [`PcaLocality`] denoiser placed in a program.
 #[derive(Debug, Clone, Copy)]
 struct PlacedPcaLocality {
     images: Buffer,
@@ -125,7 +125,7 @@ impl Placed for PlacedPcaLocality {
         let Self { rows, rank, dim, end, .. } = *self;
         if sigma.per_row {
             return Err(Error::bad_input(
-                "PCA-locality was asked for several noise levels at once",
+                "PCA-locality cannot denoise several noise levels at once",
                 "Denoise one noise level at a time",
             ));
         }

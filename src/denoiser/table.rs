@@ -3,16 +3,22 @@
 
 use std::cmp::Ordering;
 use std::fmt::{self, Debug, Display, Formatter};
+use std::pin::Pin;
 use std::str::FromStr;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Denoiser, Empirical, Gaussian};
-use crate::data::TrainingSets;
+#[cfg(feature = "training")]
+use super::{GaussianFit, Local, Mixture, PcaLocality, window_thresholds};
+use crate::compute::Engine;
+use crate::data::{Shape, TrainingSets};
 use crate::error::{Error, Result};
+#[cfg(feature = "training")]
+use crate::kernels::locality::Locality;
 
-/// The name of a denoiser in configurations and reports. Ids are ordered as in [`TABLE`].
+/// The id of a denoiser in configurations and reports. Ids are ordered as in [`TABLE`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DenoiserId(&'static str);
 
@@ -25,26 +31,34 @@ impl DenoiserId {
     pub const GAUSSIAN: Self = Self("gaussian");
     /// D_M, the memorizing denoiser.
     pub const EMPIRICAL: Self = Self("empirical");
+    /// LS, the local score machine.
+    pub const LS: Self = Self("ls");
+    /// ELS, the equivariant local score machine.
+    pub const ELS: Self = Self("els");
+    /// PCA-locality.
+    pub const PCA_LOCALITY: Self = Self("pca-locality");
+    /// A mixture of Gaussians.
+    pub const MIXTURE: Self = Self("mixture");
 
-    /// An id called `name`. Only ids in [`TABLE`] can be read from a configuration.
+    /// Creates the id called `name`. Only ids in [`TABLE`] can be read from a configuration.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self(name)
     }
 
-    /// The name.
+    /// The id as text.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.0
     }
 
-    /// Its row in the table.
+    /// The denoiser's row in the table.
     #[must_use]
     pub fn entry(self) -> Option<&'static Entry> {
         TABLE.iter().find(|entry| entry.id == self)
     }
 
-    /// Position in the table; ids that are not there come last.
+    /// Index in the table; ids that are not in it come last.
     fn rank(self) -> usize {
         TABLE.iter().position(|entry| entry.id == self).unwrap_or(TABLE.len())
     }
@@ -101,16 +115,30 @@ impl<'de> Deserialize<'de> for DenoiserId {
     }
 }
 
-/// What a denoiser is made from.
+/// What a denoiser is computed from.
 #[derive(Debug, Clone, Copy)]
 pub enum Origin {
-    /// A network learns it from the training images.
+    /// A network learns the denoiser from training images.
     Training,
-    /// It is fitted to another denoiser, a trained network.
+    /// The denoiser is fitted to another denoiser, a trained network.
     Distillation,
-    /// It is computed from the training images, one denoiser for each training set.
-    Fit(fn(&TrainingSets) -> Result<Box<dyn Denoiser>>),
+    /// The denoiser is computed from the images of one training set.
+    Fit(for<'a> fn(&'a Fit<'a>) -> Fitted<'a>),
 }
+
+/// What a denoiser is fitted to, and where.
+#[derive(Debug, Clone, Copy)]
+pub struct Fit<'a> {
+    /// The engine to compute on.
+    pub engine: &'a Engine,
+    /// The training images: one set.
+    pub sets: &'a TrainingSets,
+    /// The shape of an image.
+    pub shape: Shape,
+}
+
+/// A fit in progress, which resolves to the denoiser.
+pub type Fitted<'a> = Pin<Box<dyn Future<Output = Result<Box<dyn Denoiser>>> + 'a>>;
 
 impl Serialize for Origin {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -122,35 +150,37 @@ impl Serialize for Origin {
     }
 }
 
-/// A row of the table.
+/// A row of the table of denoisers.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Entry {
-    /// Its name in configurations and reports.
+    /// Id in configurations and reports.
     pub id: DenoiserId,
-    /// Its symbol, such as D_G.
+    /// Symbol, such as D_G.
     pub symbol: &'static str,
-    /// Its equation in the paper.
-    pub equation: u32,
-    /// Its name on the page.
+    /// Number of the equation in the paper; `None` for later denoisers, which only Section V shows.
+    pub equation: Option<u32>,
+    /// The publication that introduced it.
+    pub source: &'static str,
+    /// Name on the page.
     pub label: &'static str,
-    /// What it is, in one sentence.
+    /// What it does, in one sentence.
     pub about: &'static str,
-    /// What it is made from.
+    /// What it is computed from.
     #[serde(rename = "needs")]
     pub origin: Origin,
 }
 
 impl Entry {
-    /// The index of its symbol: G of D_G.
+    /// The index of the symbol, such as G of D_G.
     #[must_use]
     pub fn letter(&self) -> &'static str {
         self.symbol.strip_prefix("D_").unwrap_or(self.symbol)
     }
 
-    /// Fits the denoiser to each of `sets`.
-    pub fn fit(&self, sets: &TrainingSets) -> Result<Box<dyn Denoiser>> {
+    /// Fits the denoiser to a training set.
+    pub async fn fit(&self, to: &Fit<'_>) -> Result<Box<dyn Denoiser>> {
         match self.origin {
-            Origin::Fit(fit) => fit(sets),
+            Origin::Fit(fit) => fit(to).await,
             Origin::Training | Origin::Distillation => Err(Error::bad_input(
                 format!("“{}” is not computed from training images alone", self.id),
                 format!("Choose from {}", names(fitted())),
@@ -159,12 +189,29 @@ impl Entry {
     }
 }
 
-/// Every denoiser that figures show, in the order in which they are listed and drawn.
-pub static TABLE: [Entry; 4] = [
+const PAPER: &str = "Li, Dai and Qu, 2024 (arXiv:2410.24060)";
+#[cfg(feature = "training")]
+const LOCAL: &str = "Kamb and Ganguli, 2025 (arXiv:2412.20292)";
+
+/// The default threshold of PCA-locality's mask, as a fraction of the largest ratio. Published values range
+/// from 0.005 (MNIST) to 0.05 (CIFAR-10).
+pub const LOCALITY_THRESHOLD: f32 = 0.02;
+
+/// The default number of Gaussians in a mixture that is fitted to `n` images: as many as MNIST has digits,
+/// if each has enough images for a covariance.
+#[must_use]
+pub fn default_components(n: usize) -> usize {
+    (n / 64).clamp(1, 10)
+}
+
+/// Every denoiser that figures show, in the order in which they are listed and drawn. The package that the
+/// page starts with omits theories that came after the paper.
+pub static TABLE: &[Entry] = &[
     Entry {
         id: DenoiserId::TRAINED,
         symbol: "D_θ",
-        equation: 3,
+        equation: Some(3),
+        source: PAPER,
         label: "Trained network",
         about: "A network trained to remove noise from the training images.",
         origin: Origin::Training,
@@ -172,7 +219,8 @@ pub static TABLE: [Entry; 4] = [
     Entry {
         id: DenoiserId::LINEAR,
         symbol: "D_L",
-        equation: 5,
+        equation: Some(5),
+        source: PAPER,
         label: "Best linear fit",
         about: "The linear map that best matches the trained network at each noise level.",
         origin: Origin::Distillation,
@@ -180,27 +228,102 @@ pub static TABLE: [Entry; 4] = [
     Entry {
         id: DenoiserId::GAUSSIAN,
         symbol: "D_G",
-        equation: 7,
+        equation: Some(7),
+        source: PAPER,
         label: "Gaussian denoiser",
         about: "The optimal denoiser of a Gaussian with the training images' mean and covariance.",
-        origin: Origin::Fit(|sets| Ok(Box::new(Gaussian::fit(sets)?))),
+        origin: Origin::Fit(|to| Box::pin(async { Ok(boxed(Gaussian::fit(to.sets)?)) })),
     },
     Entry {
         id: DenoiserId::EMPIRICAL,
         symbol: "D_M",
-        equation: 4,
+        equation: Some(4),
+        source: PAPER,
         label: "Memorizing denoiser",
         about: "The optimal denoiser of the training images themselves: it can only reproduce them.",
-        origin: Origin::Fit(|sets| Ok(Box::new(Empirical::new(sets.clone())))),
+        origin: Origin::Fit(|to| Box::pin(async { Ok(boxed(Empirical::new(to.sets.clone()))) })),
+    },
+    #[cfg(feature = "training")]
+    Entry {
+        id: DenoiserId::LS,
+        symbol: "LS",
+        equation: None,
+        source: LOCAL,
+        label: "Local score machine",
+        about: "Memorizes windows instead of images: each pixel sees only its surroundings.",
+        origin: Origin::Fit(|to| Box::pin(async { Ok(boxed(local(to, false)?)) })),
+    },
+    #[cfg(feature = "training")]
+    Entry {
+        id: DenoiserId::ELS,
+        symbol: "ELS",
+        equation: None,
+        source: LOCAL,
+        label: "Equivariant local score machine",
+        about: "Memorizes windows wherever they are in the image: each pixel sees only its surroundings.",
+        origin: Origin::Fit(|to| Box::pin(async { Ok(boxed(local(to, true)?.equivariant())) })),
+    },
+    #[cfg(feature = "training")]
+    Entry {
+        id: DenoiserId::PCA_LOCALITY,
+        symbol: "PCA",
+        equation: None,
+        source: "Lukoianov et al., 2025 (arXiv:2509.09672)",
+        label: "PCA-locality",
+        about: "Memorizes what the Gaussian denoiser gives weight to, pixel by pixel.",
+        origin: Origin::Fit(|to| {
+            Box::pin(async {
+                let mask = Locality::Threshold(LOCALITY_THRESHOLD);
+                Ok(boxed(PcaLocality::new(to.sets.clone(), Gaussian::fit(to.sets)?, mask)?))
+            })
+        }),
+    },
+    #[cfg(feature = "training")]
+    Entry {
+        id: DenoiserId::MIXTURE,
+        symbol: "GMM",
+        equation: None,
+        source: "Wang and Vastola, 2024 (arXiv:2412.09726)",
+        label: "Mixture of Gaussians",
+        about: "The optimal denoiser of several Gaussians, one for each cluster of training images.",
+        origin: Origin::Fit(|to| {
+            Box::pin(async {
+                let components = default_components(to.sets.images(0).len() / to.sets.dim());
+                let seed = CLUSTER_SEED;
+                let rank = to.sets.dim();
+                Ok(boxed(Mixture::fit(to.engine, to.sets, components, rank, seed).await?))
+            })
+        }),
     },
 ];
 
-/// The rows that need nothing but training images.
+/// Seed of a mixture's clusters.
+pub const CLUSTER_SEED: u64 = 1;
+
+fn boxed(denoiser: impl Denoiser) -> Box<dyn Denoiser> {
+    Box::new(denoiser)
+}
+
+/// Creates a local score machine with the windows that its images' covariance allows.
+#[cfg(feature = "training")]
+fn local(to: &Fit<'_>, equivariant: bool) -> Result<Local> {
+    let (images, dim) = (to.sets.images(0), to.sets.dim());
+    let fit = GaussianFit::new(images, dim)?;
+    let thresholds = window_thresholds(&fit, to.shape, images.len() / dim, equivariant)?;
+    Local::new(to.sets.clone(), to.shape, thresholds)
+}
+
+/// The rows of denoisers that need nothing but training images.
 pub fn fitted() -> impl Iterator<Item = &'static Entry> {
     TABLE.iter().filter(|entry| matches!(entry.origin, Origin::Fit(_)))
 }
 
-/// Ids, for a message.
+/// The rows of [`fitted`] denoisers that are in the paper.
+pub fn fitted_in_paper() -> impl Iterator<Item = &'static Entry> {
+    fitted().filter(|entry| entry.equation.is_some())
+}
+
+/// Joins ids for a message.
 fn names(entries: impl Iterator<Item = &'static Entry>) -> String {
     entries.map(|entry| entry.id.0).collect::<Vec<_>>().join(", ")
 }
@@ -218,7 +341,7 @@ mod tests {
 
     #[test]
     fn ids_are_read_by_name() {
-        for entry in &TABLE {
+        for entry in TABLE {
             assert_eq!(entry.id.name().parse::<DenoiserId>().unwrap(), entry.id);
         }
         let error = "gauss".parse::<DenoiserId>().unwrap_err();

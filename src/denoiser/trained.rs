@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Denoiser, Placed};
 use crate::compute::{Buffer, Program, View};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernels::{Edm, Sigma, precondition_input, precondition_output};
 use crate::model::{Network, PlacedNetwork};
 
@@ -17,28 +17,39 @@ pub struct Trained {
     members: usize,
 }
 
-/// Where the weights of all members are.
+/// Where the weights of all members are stored.
 #[derive(Debug, Clone)]
 enum Weights {
-    /// In a program, perhaps one that still trains them.
+    /// In a program, which may still be training them.
     Live(Buffer),
     /// In memory, one member after the other.
     Saved(Arc<[f32]>),
 }
 
 impl Trained {
-    /// Networks whose flat weights lie in a buffer of a program. They can be placed only in that
-    /// program, where whatever is recorded sees the weights of the moment it runs.
+    /// Creates networks whose flat weights lie in a buffer of a program. They can be placed only in that
+    /// program, where recorded stages see the weights at the moment they run.
     #[must_use]
     pub fn live(network: Arc<dyn Network>, edm: Edm, weights: Buffer, members: usize) -> Self {
         Self { network, edm, weights: Weights::Live(weights), members }
     }
 
-    /// Networks with these flat weights, one member after the other.
+    /// Creates networks with these flat weights, one member after the other.
     #[must_use]
     pub fn saved(network: Arc<dyn Network>, edm: Edm, weights: Arc<[f32]>) -> Self {
         let members = weights.len() / network.parameters().buffer_len().max(1);
         Self { network, edm, weights: Weights::Saved(weights), members }
+    }
+
+    /// Returns one of the saved networks.
+    pub fn only(&self, member: usize) -> Result<Self> {
+        let length = self.network.parameters().buffer_len();
+        let own = match &self.weights {
+            Weights::Saved(values) => values.chunks_exact(length.max(1)).nth(member),
+            Weights::Live(_) => None,
+        };
+        let own = own.ok_or_else(|| Error::internal(format!("Network {member} is not saved")))?;
+        Ok(Self::saved(Arc::clone(&self.network), self.edm, own.into()))
     }
 }
 

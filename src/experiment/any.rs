@@ -1,4 +1,4 @@
-//! Experiments by name, with configurations as JSON values: what a page or a file has.
+//! Experiments by name, with configurations as JSON values, for the page and for files.
 
 use std::fmt::{self, Debug, Formatter};
 use std::marker::PhantomData;
@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::clocks::Clocks;
 use super::emergence::Emergence;
 use super::gaussian_bias::GaussianBias;
+use super::modes::Modes;
 use super::run::Run;
 use super::strong_generalization::StrongGeneralization;
 use super::transition::Transition;
@@ -19,10 +21,10 @@ use crate::error::{Error, Result};
 use crate::serial;
 use crate::shape::Shape;
 
-/// The result of something that takes time.
+/// A boxed future of a result.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
 
-/// An experiment whose type is not known.
+/// An experiment behind a trait object.
 pub trait AnyExperiment: Sync + Debug {
     /// See [`Experiment::NAME`].
     fn name(&self) -> &'static str;
@@ -36,13 +38,13 @@ pub trait AnyExperiment: Sync + Debug {
     /// The configuration of a preset (see [`Experiment::preset`]).
     fn preset(&self, preset: Preset, shape: Shape, seed: u64) -> Result<Value>;
 
-    /// Training images that it needs.
+    /// Number of training images that the experiment needs.
     fn images(&self, config: Value) -> Result<usize>;
 
     /// At most `parts` configurations of about equal work (see [`Experiment::shards`]).
     fn shards(&self, config: Value, parts: usize) -> Result<Vec<Value>>;
 
-    /// Floating-point operations, about (see [`Experiment::flop`]).
+    /// Approximate floating-point operations (see [`Experiment::flop`]).
     fn flop(&self, config: Value, dim: usize) -> Result<f64>;
 
     /// Prepares training on `split`.
@@ -54,7 +56,7 @@ pub trait AnyExperiment: Sync + Debug {
     ) -> Later<'a, Box<dyn AnyRun>>;
 }
 
-/// A [`Run`] of an experiment whose type is not known.
+/// A [`Run`] behind a trait object.
 pub trait AnyRun {
     /// See [`Run::advance`].
     fn advance(&mut self, slice: Duration) -> Later<'_, Progress>;
@@ -72,15 +74,17 @@ pub trait AnyRun {
     fn restore(&mut self, bytes: &[u8]) -> Result<()>;
 }
 
-/// Every experiment.
-pub static ALL: [&dyn AnyExperiment; 4] = [
+/// Every experiment that a page or file can name.
+pub static ALL: [&dyn AnyExperiment; 6] = [
     &Of::<Transition>(PhantomData),
     &Of::<GaussianBias>(PhantomData),
     &Of::<Emergence>(PhantomData),
     &Of::<StrongGeneralization>(PhantomData),
+    &Of::<Clocks>(PhantomData),
+    &Of::<Modes>(PhantomData),
 ];
 
-/// The experiment called `name`.
+/// Finds the experiment called `name`.
 pub fn by_name(name: &str) -> Result<&'static dyn AnyExperiment> {
     let found = ALL.into_iter().find(|experiment| experiment.name() == name);
     found.ok_or_else(|| {

@@ -1,5 +1,5 @@
 //! The work of networks in floating-point operations, counting matrix multiplies and convolutions.
-//! It decides how a sweep is cut, so that it only needs to be right in proportion.
+//! It determines how a sweep is cut, so only its proportions need to be right.
 
 use super::evaluation::EvalConfig;
 use crate::denoiser::DISTILLATION_ROWS;
@@ -11,7 +11,7 @@ use crate::train;
 /// Multiply-adds of a forward pass of one image.
 fn multiply_adds(architecture: &Architecture, dim: usize) -> Result<f64> {
     let network = architecture.network(dim)?;
-    // Of a convolution, every weight meets every pixel that it computes.
+    // In a convolution, every weight is used at every output pixel.
     let pixels = |name: &str| match architecture {
         Architecture::Mlp { .. } => 1,
         Architecture::UNet { shape, levels, .. } => {
@@ -35,7 +35,7 @@ fn training(train: &train::Config, dim: usize) -> Result<f64> {
     Ok(6.0 * images * multiply_adds(&train.architecture, dim)?)
 }
 
-/// Evaluating a network with `n` training images once, with D_G and D_M beside it.
+/// Evaluating a network with `n` training images once, beside D_G and D_M.
 fn evaluation(
     config: &EvalConfig,
     architecture: &Architecture,
@@ -46,7 +46,7 @@ fn evaluation(
         Method::Euler => 1,
         Method::Heun => 2,
     };
-    // Images held out and of the training set; and for the linearity, two and their sum.
+    // Held-out images and training images; and for the linearity, two images and their sum.
     let denoised =
         config.samples * config.sampler_steps * each_step + 5 * config.images * config.sigmas.len();
     let mut network = denoised as f64;
@@ -63,7 +63,7 @@ fn evaluation(
     Ok(2.0 * (network * multiply_adds(architecture, dim)? + exact + fit + nearest))
 }
 
-/// Networks with these numbers of training images, each trained and then evaluated so many times.
+/// Networks with these numbers of training images, each trained and then evaluated this many times.
 pub(super) fn networks(
     sizes: &[usize],
     train: &train::Config,
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::shape::Shape;
 
-    /// What the benchmarks count.
+    /// The counts agree with those of the benchmarks.
     #[test]
     fn multiply_adds_of_the_presets() {
         let shape = Shape { height: 16, width: 16, channels: 1 };

@@ -1,8 +1,8 @@
 //! Figure 3: small networks and young networks are close to the Gaussian structure, too.
 //!
-//! A network that trains for long is measured at several checkpoints, for several training-set
-//! sizes; networks of several widths likewise. Each width is an ensemble of its own, since members
-//! of one program share an architecture. They take turns, so that all are done at about the same
+//! A network that trains for long is measured at several checkpoints, for several training-set sizes, and so
+//! are networks of several widths. Each width is an ensemble of its own, since members of one program
+//! share an architecture. The ensembles take turns, so that all are done at about the same
 //! time.
 
 use std::ops::Range;
@@ -14,7 +14,10 @@ use serde_json::Value;
 use super::ensemble::{Ensemble, Member, Point};
 use super::evaluation::EvalConfig;
 use super::references::References;
-use super::{Detail, Experiment, Preset, Progress, cost, cut, largest, nothing_to_train, steps};
+use super::{
+    Detail, Experiment, Preset, Progress, cost, cut, cut_networks, largest, nothing_to_train,
+    share, steps,
+};
 use crate::compute::Engine;
 use crate::data::Split;
 use crate::error::{Error, Result};
@@ -22,25 +25,25 @@ use crate::serial;
 use crate::shape::Shape;
 use crate::train;
 
-/// What to train and how to evaluate it.
+/// Configuration of the experiment: what to train and how to evaluate it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Config {
     /// Sizes of the training sets of the network that trains for long.
     pub sizes: Vec<usize>,
-    /// How it is trained.
+    /// How the network that trains for long is trained.
     pub train_long: train::Config,
     /// Widths of the other networks.
     pub widths: Vec<usize>,
-    /// Sizes of their training sets.
+    /// Sizes of the training sets of the networks of several widths.
     pub width_sizes: Vec<usize>,
-    /// How they are trained.
+    /// How the networks of several widths are trained.
     pub train: train::Config,
-    /// Seed of all networks.
-    pub seed: u64,
-    /// Steps after which the networks are measured, besides the last.
+    /// Every network is trained once from each seed.
+    pub seeds: Vec<u64>,
+    /// Steps after which the networks are measured, besides the last step.
     pub checkpoints: Vec<u32>,
-    /// How they are evaluated.
+    /// How the networks are evaluated.
     pub evaluation: EvalConfig,
 }
 
@@ -54,13 +57,13 @@ pub struct Findings {
     pub over_time: Vec<Point>,
 }
 
-/// The experiment.
+/// The experiment of Figure 3.
 #[derive(Debug)]
 pub struct Emergence {
     config: Config,
-    /// The networks that train for long, if there are any.
+    /// The networks that train for long, if any.
     long: Vec<Track>,
-    /// One track for each width.
+    /// One track per width.
     widths: Vec<Track>,
     references: References,
 }
@@ -70,7 +73,7 @@ pub struct Emergence {
 struct Track {
     ensemble: Ensemble,
     checkpoints: Vec<u32>,
-    /// What was measured, by checkpoint, then by member.
+    /// The measurements, by checkpoint, then by member.
     measured: Vec<Vec<Point>>,
     seconds_left: Option<f64>,
 }
@@ -83,7 +86,7 @@ impl Track {
         train: &train::Config,
         config: &Config,
     ) -> Result<Self> {
-        let members = members(sizes, config);
+        let members = Member::nested(sizes, &config.seeds);
         let ensemble = Ensemble::new(engine, split, &members, train, &config.evaluation).await?;
         let mut checkpoints = config.checkpoints.clone();
         checkpoints.retain(|&step| step < train.steps);
@@ -106,7 +109,7 @@ impl Track {
         Ok(progress)
     }
 
-    /// Measures if it stands at the next checkpoint: it has just arrived there, or an earlier
+    /// Measures if the next checkpoint is reached: the ensemble has just arrived there, or an earlier
     /// measurement was interrupted.
     async fn measure(&mut self, references: &mut References) -> Result<()> {
         let step = self.ensemble.session().steps_done();
@@ -116,7 +119,7 @@ impl Track {
         Ok(())
     }
 
-    /// Everything measured so far, member by member. A preview also shows the networks as they are
+    /// Everything measured so far, member by member. A preview also includes the networks as they are
     /// now.
     async fn findings(
         &mut self,
@@ -144,11 +147,6 @@ impl Track {
     }
 }
 
-/// The members of an ensemble.
-fn members(sizes: &[usize], config: &Config) -> Vec<Member> {
-    sizes.iter().map(|&n| Member { first: 0, n, seed: config.seed }).collect()
-}
-
 impl Experiment for Emergence {
     type Config = Config;
     type Findings = Findings;
@@ -158,7 +156,7 @@ impl Experiment for Emergence {
 
     fn preset(preset: Preset, shape: Shape, seed: u64) -> Config {
         let train = preset.train(shape, Vec::new());
-        // Time is to be the only thing that changes, so the learning rate does not.
+        // Only time is to change, so the learning rate stays constant.
         let long = train::Config { rate: 2e-3, floor: 1.0, ..train.clone() };
         let (sizes, widths, width_sizes, steps) = match preset {
             Preset::Quick => (vec![16, 32, 64, 128], vec![16, 64, 192], vec![32], 6400),
@@ -172,7 +170,7 @@ impl Experiment for Emergence {
             Preset::CifarQuick => (vec![64], vec![4, 8, 16], vec![64], 3200),
             Preset::Cifar => (vec![64, 256], vec![8, 16, 32], vec![64], 6400),
         };
-        // There is an evaluation at every checkpoint, so each is briefer.
+        // There is an evaluation at every checkpoint, so each is shorter.
         let evaluation =
             EvalConfig { sigmas: vec![1.0, 0.4, 0.15], shown: 6, ..preset.evaluation(seed) };
         Config {
@@ -181,7 +179,7 @@ impl Experiment for Emergence {
             widths,
             width_sizes,
             train,
-            seed,
+            seeds: vec![seed],
             checkpoints: (0..).map(|i| 50 << i).take_while(|&step| step <= steps).collect(),
             evaluation,
         }
@@ -196,7 +194,7 @@ impl Experiment for Emergence {
     }
 
     fn shards(config: &Config, parts: usize) -> Vec<Config> {
-        // The time of a step grows with the width, at first linearly, then with its square.
+        // The time of a step grows with the width, at first linearly, then quadratically.
         let work = |train: &train::Config, width: usize| {
             let (batch, width) = (train.batch as f64, width as f64);
             f64::from(train.steps) * batch * width * (width + 128.0)
@@ -204,6 +202,22 @@ impl Experiment for Emergence {
         let long = work(&config.train_long, config.train_long.architecture.width());
         let short = |&width| work(&config.train, width) * config.width_sizes.len() as f64;
         let sizes = config.sizes.len();
+        let count = sizes + config.widths.len();
+        if count > 0 && parts > count {
+            // One size or width per shard, each of which is cut further.
+            let long = config.sizes.iter().enumerate().flat_map(|(i, &n)| {
+                let cut = cut_networks(&[n], &config.seeds, share(i, count, parts)).into_iter();
+                let alone = Config { widths: Vec::new(), ..config.clone() };
+                cut.map(move |(sizes, seeds)| Config { sizes, seeds, ..alone.clone() })
+            });
+            let short = config.widths.iter().zip(sizes..).flat_map(|(&width, i)| {
+                let parts = share(i, count, parts);
+                let cut = cut_networks(&config.width_sizes, &config.seeds, parts).into_iter();
+                let alone = Config { sizes: Vec::new(), widths: vec![width], ..config.clone() };
+                cut.map(move |(width_sizes, seeds)| Config { width_sizes, seeds, ..alone.clone() })
+            });
+            return long.chain(short).collect();
+        }
         let mut works = vec![long; sizes];
         works.extend(config.widths.iter().map(short));
         let shard = |chunk: Range<usize>| Config {
@@ -226,18 +240,18 @@ impl Experiment for Emergence {
             let train = train::Config { architecture, ..config.train.clone() };
             sum += over_time(&config.width_sizes, &train)?;
         }
-        Ok(sum)
+        Ok(sum * config.seeds.len() as f64)
     }
 
     async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {
         let (mut long, mut widths, mut all) = (Vec::new(), Vec::new(), Vec::new());
         if !config.sizes.is_empty() {
-            all.extend(members(&config.sizes, &config));
+            all.extend(Member::nested(&config.sizes, &config.seeds));
             let train = &config.train_long;
             long.push(Track::new(engine, split, &config.sizes, train, &config).await?);
         }
         for &width in &config.widths {
-            all.extend(members(&config.width_sizes, &config));
+            all.extend(Member::nested(&config.width_sizes, &config.seeds));
             let architecture = config.train.architecture.with_width(width);
             let train = &train::Config { architecture, ..config.train.clone() };
             widths.push(Track::new(engine, split, &config.width_sizes, train, &config).await?);

@@ -1,7 +1,7 @@
 //! An ensemble of networks that is trained in slices of time and evaluated in between.
 //!
-//! The caller drives it: `advance` trains, `points` measures. So pausing means not calling, and
-//! cancelling means dropping.
+//! The caller drives it: `advance` trains, `points` measures. So not calling it pauses it, and dropping it
+//! cancels it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,24 +25,31 @@ use crate::train::{Config, Plan, Progress, Session, Status};
 /// A network to train: on which part of the pool, and from which seed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
-    /// First training image.
+    /// Index of the first training image.
     pub first: usize,
     /// Number of training images.
     pub n: usize,
-    /// Seed of its weights and batches.
+    /// Seed of the weights and batches.
     pub seed: u64,
 }
 
 impl Member {
-    /// Its part of the pool.
+    /// Members of each size and seed, whose training sets are nested.
+    #[must_use]
+    pub fn nested(sizes: &[usize], seeds: &[u64]) -> Vec<Self> {
+        let of_size = |&n| seeds.iter().map(move |&seed| Self { first: 0, n, seed });
+        sizes.iter().flat_map(of_size).collect()
+    }
+
+    /// The range of the training images in the pool.
     #[must_use]
     pub const fn range(&self) -> Range<usize> {
         self.first..self.first.saturating_add(self.n)
     }
 }
 
-/// Networks that train together, and what evaluates them. The evaluators' buffers live in the
-/// program that trains, so that they see the weights of the moment.
+/// Networks that train together, and their evaluators, whose buffers live in the program that trains, so
+/// that they see the current weights.
 #[derive(Debug)]
 pub struct Ensemble {
     engine: Engine,
@@ -52,12 +59,12 @@ pub struct Ensemble {
     evaluator: Evaluator,
     preview: Evaluator,
     distillation: Option<Distillation>,
-    /// Steps of the last slice, and how long each took.
+    /// Steps of the last slice.
     last: u32,
     step_seconds: Option<f64>,
 }
 
-/// The denoisers of an ensemble, evaluated: one evaluation for each member.
+/// The evaluated denoisers of an ensemble: one evaluation per member.
 #[derive(Debug)]
 pub struct Evaluated {
     /// D_θ, and D_L if it was distilled.
@@ -67,7 +74,7 @@ pub struct Evaluated {
 }
 
 impl Ensemble {
-    /// Records and loads the training of `members` on `split`; they bring their own seeds.
+    /// Records and loads the training of `members` on `split`; seeds come from `members`.
     pub async fn new(
         engine: &Engine,
         split: &Split,
@@ -124,7 +131,7 @@ impl Ensemble {
         let start = Instant::now();
         let left = until.saturating_sub(self.session.steps_done());
         let fitting = self.step_seconds.map_or(1.0, |each| slice.as_secs_f64() / each);
-        // Doubling at most keeps one wrong measurement from causing a long slice.
+        // The number at most doubles, so that one wrong measurement does not cause a long slice.
         let count = (fitting as u32).clamp(1, self.last.saturating_mul(2)).min(left);
         let done = self.session.step_cooperative(count).await?;
         let progress = self.session.progress().await?;
@@ -135,7 +142,7 @@ impl Ensemble {
         Ok(progress)
     }
 
-    /// The part of its steps that is done, from 0 to 1.
+    /// The fraction of the steps that is done, from 0 to 1.
     #[must_use]
     pub fn part_done(&self) -> f64 {
         f64::from(self.session.steps_done()) / f64::from(self.session.config().steps)
@@ -164,13 +171,13 @@ impl Ensemble {
         &self.sets
     }
 
-    /// The images that it trains and is tested on.
+    /// The images that the ensemble is trained and tested on.
     #[must_use]
     pub const fn split(&self) -> &Split {
         &self.split
     }
 
-    /// Evaluates the members as they are now; in full detail also D_L, if it is to be distilled.
+    /// Evaluates the members as they are now; in full detail also D_L, if configured.
     pub async fn evaluate(&mut self, detail: Detail) -> Result<Evaluated> {
         let evaluator = match detail {
             Detail::Preview => &self.preview,
@@ -190,7 +197,7 @@ impl Ensemble {
         Ok(Evaluated { denoisers, linear })
     }
 
-    /// D_L of each member as it is now (eq. 5), at [`EvalConfig::all_sigmas`].
+    /// Distils D_L of each member as it is now (eq. 5), at [`EvalConfig::all_sigmas`].
     pub async fn distil(&mut self) -> Result<Linear> {
         let Some(distillation) = &self.distillation else {
             return Err(Error::bad_input(
@@ -202,7 +209,7 @@ impl Ensemble {
         distillation.fit(&mut self.session.loaded, &sigmas).await
     }
 
-    /// Evaluates the members and reports them beside the references.
+    /// Evaluates the members and reports on them beside the references.
     pub async fn points(
         &mut self,
         references: &mut References,
@@ -212,7 +219,7 @@ impl Ensemble {
         self.describe(&evaluated, references.at(detail).await?).await
     }
 
-    /// Reports members that were just evaluated.
+    /// Reports on members that were just evaluated.
     pub async fn describe(
         &mut self,
         evaluated: &Evaluated,
@@ -272,38 +279,38 @@ impl Networks {
         Ok(Self { ensemble, references })
     }
 
-    /// Evaluates and reports the networks beside the fitted denoisers.
+    /// Evaluates the networks and reports on them beside the fitted denoisers.
     pub async fn points(&mut self, detail: Detail) -> Result<Vec<Point>> {
         self.ensemble.points(&mut self.references, detail).await
     }
 }
 
-/// One network at one moment, and the denoisers beside it.
+/// A network at one moment, and the denoisers beside it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Point {
-    /// What it was trained on.
+    /// The network's training set and seed.
     #[serde(flatten)]
     pub member: Member,
-    /// The network.
+    /// The network's architecture.
     pub architecture: Architecture,
-    /// Numbers that it learns.
+    /// Number of parameters that the network learns.
     pub parameters: usize,
     /// Training steps of the ensemble so far.
     pub step: u32,
-    /// How often it has learned from each training image, on average.
+    /// How often the network has seen each training image, on average.
     pub epochs: f64,
-    /// Whether it still learns. A network that diverged is measured with its last good weights, and
-    /// its numbers say nothing about a trained one.
+    /// Whether the network is still learning. A network that diverged is measured with its last good weights,
+    /// and its numbers say nothing about a trained one.
     pub status: Status,
-    /// How close held-out images come to the training set: what a perfect generator would score.
+    /// How close held-out images come to the training set: the score of a perfect generator.
     pub held_out: Closeness,
-    /// D_θ and the denoisers beside it.
+    /// The measures of D_θ and of the denoisers beside it.
     pub denoisers: BTreeMap<DenoiserId, Measures>,
 }
 
 impl Point {
-    /// The measures of denoiser `id`.
+    /// Returns the measures of denoiser `id`.
     pub fn of(&self, id: DenoiserId) -> Result<&Measures> {
         self.denoisers.get(&id).ok_or_else(|| {
             Error::bad_input(
@@ -313,12 +320,12 @@ impl Point {
         })
     }
 
-    /// The measures of the network.
+    /// Returns the measures of the network.
     pub fn trained(&self) -> Result<&Measures> {
         self.of(DenoiserId::TRAINED)
     }
 
-    /// Keeps these noise levels of every list.
+    /// Keeps only these noise levels in every list.
     pub fn keep(&mut self, levels: &[usize]) {
         self.denoisers.values_mut().for_each(|measures| measures.keep(levels));
     }

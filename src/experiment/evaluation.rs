@@ -1,4 +1,4 @@
-//! The evaluation of a denoiser: everything that the figures show of it. All denoisers are evaluated
+//! The evaluation of a denoiser: everything that the figures show about it. All denoisers are evaluated
 //! with the same noise on the same images, so that any two evaluations can be compared.
 
 use std::collections::BTreeMap;
@@ -13,16 +13,16 @@ use crate::metrics::{Closeness, Estimate, Linearity, NearestImages, RowCompariso
 use crate::sampler::{Method, NoiseSchedule, Sampler, check_sigma};
 use crate::serial::decimal;
 
-/// What to evaluate, and with which noise.
+/// Configuration of an evaluation: what to measure, and with which noise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EvalConfig {
-    /// The fitted denoisers that stand beside the networks.
+    /// The fitted denoisers that are evaluated beside the networks.
     #[serde(default = "EvalConfig::default_denoisers")]
     pub denoisers: Vec<DenoiserId>,
-    /// Samples to draw.
+    /// Number of samples to draw.
     pub samples: usize,
-    /// Samples among them that are shown.
+    /// Number of samples that are shown.
     pub shown: usize,
     /// Steps of the sampler.
     pub sampler_steps: usize,
@@ -35,17 +35,17 @@ pub struct EvalConfig {
     /// Noise levels at which denoisers are compared.
     #[serde(serialize_with = "decimal::serialize")]
     pub sigmas: Vec<f32>,
-    /// Images of each kind that are denoised at each level, and pairs for the linearity.
+    /// Images of each kind that are denoised per noise level, and pairs for the linearity.
     pub images: usize,
-    /// How D_L is distilled; `None` leaves it out.
+    /// How D_L is distilled; `None` omits it.
     pub distillation: Option<Distill>,
-    /// Seed of all noise.
+    /// Seed of all evaluation noise.
     pub seed: u64,
 }
 
 impl Default for EvalConfig {
-    /// The recipe's sampler: Heun, 14 steps from σ = 40 to 0.02. The paper's 80 … 0.002 asks for
-    /// noise levels that tiny networks hardly see in training.
+    /// The recipe's sampler: Heun, 14 steps from σ = 40 to 0.02. The paper's 80 … 0.002 needs noise levels
+    /// that tiny networks hardly see in training.
     fn default() -> Self {
         Self {
             denoisers: Self::default_denoisers(),
@@ -63,7 +63,7 @@ impl Default for EvalConfig {
     }
 }
 
-/// Samples and images of a preview, at most.
+/// Most samples and images of a preview.
 const PREVIEW: usize = 24;
 /// A preview measures at the noise levels nearest to these.
 const PREVIEW_SIGMAS: [f32; 2] = [1.0, 0.4];
@@ -73,8 +73,8 @@ impl EvalConfig {
         vec![DenoiserId::GAUSSIAN, DenoiserId::EMPIRICAL]
     }
 
-    /// A few of the samples, images and noise levels, with the same noise. It costs about as much as
-    /// ten training steps of the quick preset.
+    /// The configuration of a preview: fewer samples, images and noise levels, with the same noise. It costs
+    /// about as much as ten training steps of the quick preset.
     #[must_use]
     pub fn preview(&self) -> Self {
         let levels = self.preview_levels();
@@ -87,7 +87,7 @@ impl EvalConfig {
         }
     }
 
-    /// The noise levels of a preview: their positions in `sigmas`, in order.
+    /// The indices in `sigmas` of a preview's noise levels, in order.
     #[must_use]
     pub fn preview_levels(&self) -> Vec<usize> {
         let distance = |level: usize, sigma: f32| (self.sigmas[level] / sigma).ln().abs();
@@ -101,24 +101,24 @@ impl EvalConfig {
         levels
     }
 
-    /// The sampler.
+    /// Creates the sampler.
     pub fn sampler(&self) -> Result<Sampler> {
         let schedule = NoiseSchedule::edm(self.sampler_steps, self.sigma_min, self.sigma_max, 7.0)?;
         Ok(Sampler { schedule, method: self.method })
     }
 
-    /// The position in `sigmas` of the noise level that is `sigma` up to 0.1 %.
+    /// Finds the index in `sigmas` of the noise level that equals `sigma` up to 0.1 %.
     pub fn level(&self, sigma: f32) -> Result<usize> {
         let found = self.sigmas.iter().position(|&s| (s / sigma - 1.0).abs() < 1e-3);
         found.ok_or_else(|| {
             Error::bad_input(
-                format!("Nothing was measured at σ = {sigma}"),
+                format!("There is no measurement at σ = {sigma}"),
                 format!("Add {sigma} to evaluation.sigmas"),
             )
         })
     }
 
-    /// Every noise level at which a denoiser is asked: first those of the sampler, then `sigmas`.
+    /// Every noise level at which a denoiser is evaluated: first those of the sampler, then `sigmas`.
     pub fn all_sigmas(&self) -> Result<Vec<f32>> {
         let schedule = self.sampler()?.schedule;
         Ok([&schedule.sigmas()[..schedule.steps()], &self.sigmas].concat())
@@ -127,13 +127,13 @@ impl EvalConfig {
     pub(super) fn check(&self) -> Result<()> {
         if !(1..=4096).contains(&self.samples) || !(1..=4096).contains(&self.images) {
             return Err(Error::bad_input(
-                format!("{} samples and {} images", self.samples, self.images),
+                format!("Cannot evaluate {} samples and {} images", self.samples, self.images),
                 "Choose 1 to 4096 of each",
             ));
         }
         if self.sigmas.is_empty() {
             return Err(Error::bad_input(
-                "There is no noise level to measure at",
+                "There are no noise levels to measure at",
                 "Choose at least one σ",
             ));
         }
@@ -141,20 +141,20 @@ impl EvalConfig {
     }
 }
 
-/// What is reported of one denoiser. Lists run over the noise levels.
+/// The measures of one denoiser. Lists run over the noise levels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Measures {
-    /// How close its samples come to the training set.
+    /// How close the denoiser's samples come to the training set.
     pub closeness: Closeness,
-    /// How linear it is; not measured of denoisers that are linear by construction.
+    /// How linear the denoiser is; absent for denoisers that are linear by construction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub linearity: Option<Vec<Linearity>>,
-    /// Its denoising error.
+    /// The denoising error.
     pub error: BySet,
-    /// How it compares with each denoiser that comes later in the table.
+    /// Comparison with each denoiser that comes later in the table.
     pub against: BTreeMap<DenoiserId, Comparison>,
-    /// Some of its samples. Those of all denoisers begin with the same noise.
+    /// Some of the denoiser's samples. Those of all denoisers start from the same noise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<Images>,
     /// The training image nearest to each of these samples, for a trained network.
@@ -162,7 +162,7 @@ pub struct Measures {
     pub nearest: Option<Images>,
 }
 
-/// Two denoisers, a and b, compared.
+/// A comparison of two denoisers, a and b.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Comparison {
@@ -174,13 +174,13 @@ pub struct Comparison {
     pub difference: BySet,
 }
 
-/// A number at each noise level, on two sets of images.
+/// Estimates per noise level, on two sets of images.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BySet {
-    /// On held-out images.
+    /// Estimates on held-out images.
     pub held_out: Vec<Estimate>,
-    /// On training images.
+    /// Estimates on training images.
     pub train: Vec<Estimate>,
 }
 
@@ -197,7 +197,7 @@ fn keep<T: Clone>(list: &mut Vec<T>, levels: &[usize]) {
 }
 
 impl Measures {
-    /// The measures of each denoiser, in the order of the table, each against those that follow.
+    /// Computes the measures of each denoiser, in the order of the table, each against those that follow.
     #[must_use]
     pub fn of(
         evaluations: &BTreeMap<DenoiserId, &Evaluation>,
@@ -228,7 +228,7 @@ impl Measures {
         evaluations.iter().enumerate().map(measures).collect()
     }
 
-    /// Keeps these noise levels of every list.
+    /// Keeps only these noise levels in every list.
     pub fn keep(&mut self, levels: &[usize]) {
         if let Some(linearity) = &mut self.linearity {
             keep(linearity, levels);
@@ -238,17 +238,17 @@ impl Measures {
     }
 }
 
-/// What a denoiser did with one batch of images at every noise level.
+/// A batch of images, denoised at every noise level.
 #[derive(Debug, Clone, Default)]
 pub struct Denoised {
-    /// `D(y + σ n; σ)`, for each noise level.
+    /// `D(y + σ n; σ)` per noise level.
     pub images: Vec<Vec<f32>>,
-    /// `‖D(y + σ n; σ) - y‖ / √d`, for each noise level.
+    /// `‖D(y + σ n; σ) - y‖ / √d` per noise level.
     pub error: Vec<Estimate>,
 }
 
 impl Denoised {
-    /// Adds the next noise level: what became of the first of the `clean` images.
+    /// Adds the next noise level: the denoised versions of the first of the `clean` images.
     pub(super) fn push(&mut self, images: Vec<f32>, clean: &[f32], dim: usize) {
         let (zero, scale) = (vec![0.0; dim], (dim as f64).sqrt());
         self.error.push(Estimate::of(compare(&images, clean, &zero).map(|c| c.distance / scale)));
@@ -256,20 +256,20 @@ impl Denoised {
     }
 }
 
-/// A denoiser, evaluated.
+/// The evaluation of a denoiser.
 #[derive(Debug, Clone)]
 pub struct Evaluation {
-    /// `D(x_t)` along the sampler's path, for each noise level; all samples.
+    /// `D(x_t)` along the sampler's path per noise level, for all samples.
     pub path: Vec<Vec<f32>>,
     /// Generated images.
     pub samples: Vec<f32>,
-    /// Their nearest training images.
+    /// The training images nearest to the samples.
     pub nearest: NearestImages,
-    /// Held-out images, denoised.
+    /// Denoised held-out images.
     pub held_out: Denoised,
-    /// Training images, denoised.
+    /// Denoised training images.
     pub train: Denoised,
-    /// Linearity on held-out images, for each noise level; empty if it was not measured.
+    /// Linearity on held-out images per noise level; empty if not measured.
     pub linearity: Vec<Linearity>,
 }
 
@@ -306,8 +306,8 @@ pub fn score_difference(a: &Denoised, b: &Denoised, dim: usize) -> Vec<Estimate>
     a.images.iter().zip(&b.images).map(level).collect()
 }
 
-/// Row by row, in f64, after subtracting `mean` from both.
-fn compare<'a>(
+/// Compares two sets of rows in f64, after subtracting `mean` from both.
+pub(super) fn compare<'a>(
     a: &'a [f32],
     b: &'a [f32],
     mean: &'a [f32],

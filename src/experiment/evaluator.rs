@@ -1,4 +1,4 @@
-//! Evaluates denoisers: records what an evaluation needs into a program, and runs it.
+//! Evaluates denoisers: records an evaluation into a program, and runs it.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::metrics::{LinearityProbe, Nearest};
 use crate::rng::{Stream, fill_normals};
 use crate::sampler::Trajectory;
 
-/// What draws samples from one denoiser, in a program.
+/// The sampling from one denoiser, placed in a program.
 #[derive(Debug)]
 struct Sampling {
     routine: Routine,
@@ -47,7 +47,7 @@ impl Sampling {
         Ok(Self { routine, trajectory, nearest })
     }
 
-    /// Evaluations that hold nothing but samples yet.
+    /// Draws samples, and returns evaluations that hold nothing else yet.
     async fn run(&self, loaded: &mut Loaded) -> Result<Vec<Evaluation>> {
         let members = loaded.program().members();
         loaded.run_cooperative(self.routine, 1).await?;
@@ -70,20 +70,20 @@ impl Sampling {
     }
 }
 
-/// The clock of all evaluation noise.
+/// Places the clock of all evaluation noise.
 fn place_clock(program: &mut Program, config: &EvalConfig) -> Result<Buffer> {
     let clock: Arc<[f32]> = noise::clock(config.seed, 0).map(f32::from_bits).into();
     program.constant("evaluation clock", &clock)
 }
 
-/// The first of `images`, over and over where there are fewer than asked for, so that every member
-/// and every denoiser sees as many.
+/// The first of `images`, repeated cyclically if there are too few, so that every member and every denoiser
+/// sees equally many.
 fn repeat(images: &[f32], config: &EvalConfig, dim: usize) -> Vec<f32> {
     images.iter().copied().cycle().take(config.images * dim).collect()
 }
 
-/// What evaluates one denoiser, in a program: its buffers live there, beside those of whatever else
-/// the program does. So a network in training is evaluated with the weights of the moment.
+/// The evaluation of one denoiser, placed in a program: its buffers live there, beside those of whatever else
+/// the program does. So a network in training is evaluated with its current weights.
 #[derive(Debug)]
 pub struct Evaluator {
     config: EvalConfig,
@@ -95,7 +95,7 @@ pub struct Evaluator {
     linearity: LinearityProbe,
 }
 
-/// A batch of clean images and what the denoiser makes of them with noise.
+/// A batch of clean images and their denoised noisy versions.
 #[derive(Debug)]
 struct Batch {
     clean: Arc<[f32]>,
@@ -103,7 +103,7 @@ struct Batch {
 }
 
 impl Evaluator {
-    /// Puts everything that an evaluation of `denoiser` needs into `program`.
+    /// Places everything that an evaluation of `denoiser` needs in `program`.
     pub fn place(
         program: &mut Program,
         denoiser: &dyn Denoiser,
@@ -113,7 +113,7 @@ impl Evaluator {
     ) -> Result<Self> {
         let sampling = Sampling::place(program, denoiser, sets, config)?;
         let (rows, dim) = (config.images, denoiser.dim());
-        // What is too large is refused before there is anything to fill it with.
+        // A buffer that is too large is refused before its contents are computed.
         let noisy = program.buffer("noisy images", elements([rows, dim]))?;
         let train_in = program.buffer("some training images", rows * dim)?;
         let held_out: Arc<[f32]> = repeat(split.held_out(), config, dim).into();
@@ -145,7 +145,7 @@ impl Evaluator {
         Ok(Self { config, dim, sampling, denoise, sigma, batches, linearity })
     }
 
-    /// What it evaluates.
+    /// The configuration of the evaluation.
     #[must_use]
     pub const fn config(&self) -> &EvalConfig {
         &self.config
@@ -182,7 +182,7 @@ fn by_member(values: Vec<f32>, members: usize) -> Vec<Vec<f32>> {
     values.chunks_exact(values.len() / members).map(<[f32]>::to_vec).collect()
 }
 
-/// Evaluates a fitted denoiser, one for each training set.
+/// Evaluates a fitted denoiser, one per training set.
 pub async fn evaluate(
     engine: &Engine,
     denoiser: &dyn Denoiser,
@@ -196,10 +196,10 @@ pub async fn evaluate(
     evaluator.run(&mut loaded).await
 }
 
-/// Evaluates D_L, one for each training set, without the linearity: D_L is affine, so its own score
-/// would only measure its bias.
+/// Evaluates D_L, one per training set, without the linearity: D_L is affine, so its score would only
+/// measure its bias.
 ///
-/// D_L must have been distilled at [`EvalConfig::all_sigmas`]; it knows no other noise level.
+/// D_L must have been distilled at [`EvalConfig::all_sigmas`]; it is defined at no other noise level.
 pub async fn evaluate_linear(
     engine: &Engine,
     linear: &Linear,

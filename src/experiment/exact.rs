@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use crate::compute::{Buffer, Engine, Loaded, Routine};
 use crate::data::{Split, TrainingSets};
-use crate::denoiser::{Denoiser, DenoiserId, Empirical, descending, table};
+use crate::denoiser::{
+    Denoiser, DenoiserId, Empirical, Fit, Gaussian, GaussianFit, descending, table,
+};
 use crate::error::{Error, Result};
 use crate::kernels::matmul::{Layout, Matmul};
 use crate::kernels::softmax_tile::{self, ImageTile, STATE};
@@ -23,6 +25,7 @@ const TOP: usize = 64;
 pub struct Exact {
     engine: Engine,
     denoisers: BTreeMap<DenoiserId, Box<dyn Denoiser>>,
+    gaussian: Gaussian,
     images: Empirical,
     held_out: Arc<[f32]>,
     dim: usize,
@@ -31,36 +34,36 @@ pub struct Exact {
     paths: Option<Paths>,
 }
 
-/// One noisy image, denoised.
+/// A noisy image, denoised by every denoiser.
 #[derive(Debug, Clone)]
 pub struct Denoised {
     /// `x = y + σ n`.
     pub noisy: Vec<f32>,
     /// `D(x; σ)` of each denoiser.
     pub denoisers: BTreeMap<DenoiserId, Vec<f32>>,
-    /// Which training images x may have come from.
+    /// The probabilities that x came from each training image.
     pub posterior: Posterior,
 }
 
-/// The probabilities, given x, of the training images: the softmax weights of D_M.
+/// The probabilities of the training images given x: the softmax weights of D_M.
 #[derive(Debug, Clone)]
 pub struct Posterior {
     /// The largest weights, largest first.
     pub weights: Vec<f32>,
-    /// The training images that they belong to.
+    /// The indices of the training images with these weights.
     pub indices: Vec<u32>,
     /// How many images effectively take part: `e^H` of the weights' entropy `H`.
     pub effective: f64,
 }
 
-/// A batch of noise, taken to images by one denoiser.
+/// The paths of a batch of noise to images under one denoiser.
 #[derive(Debug, Clone)]
 pub struct Sampled {
-    /// `x_t` at each noise level: levels, then images.
+    /// `x_t` per noise level, and per image within a level.
     pub x: Vec<Vec<f32>>,
-    /// `D(x_t)` at each noise level but the last.
+    /// `D(x_t)` at each noise level except the last.
     pub denoised: Vec<Vec<f32>>,
-    /// The training images nearest to the ends.
+    /// The training images nearest to the final images.
     pub nearest: NearestImages,
 }
 
@@ -71,7 +74,7 @@ impl Sampled {
         self.x.last().map_or(&[], Vec::as_slice)
     }
 
-    /// The fraction of them that are copies of a training image.
+    /// The fraction of the final images that are memorized.
     #[must_use]
     pub const fn memorized(&self) -> f64 {
         self.nearest.closeness.memorized.mean
@@ -81,18 +84,43 @@ impl Sampled {
 impl Exact {
     /// Fits every denoiser to the first `n` images of the training pool.
     pub async fn fit(engine: &Engine, split: &Split, n: usize) -> Result<Self> {
+        Self::fit_with(engine, split, n, None, |_| ()).await
+    }
+
+    /// Fits every denoiser, with an existing fit of D_G to these images if given. D_G takes nearly all of the
+    /// time, so `progress` receives the fraction of its fit that is done.
+    pub async fn fit_with(
+        engine: &Engine,
+        split: &Split,
+        n: usize,
+        gaussian: Option<GaussianFit>,
+        progress: impl FnMut(f64),
+    ) -> Result<Self> {
         let dim = split.dim();
-        let sets = TrainingSets::single(split.subset(0..n)?, dim)?;
-        let mut denoisers = BTreeMap::new();
-        for entry in table::fitted() {
-            denoisers.insert(entry.id, entry.fit(&sets)?);
+        let images = split.subset(0..n)?;
+        let gaussian = match gaussian {
+            Some(fit) if fit.mean.len() == dim => fit,
+            Some(fit) => {
+                let message =
+                    format!("The saved fit is for images of {} values, not {dim}", fit.mean.len());
+                return Err(Error::bad_input(message, "Fit it anew"));
+            }
+            None => GaussianFit::fit(engine, images, dim, progress).await?,
+        };
+        let gaussian = Gaussian::new(vec![Arc::new(gaussian)], dim);
+        let sets = TrainingSets::single(images, dim)?;
+        let mut denoisers: BTreeMap<DenoiserId, Box<dyn Denoiser>> = BTreeMap::new();
+        let to = Fit { engine, sets: &sets, shape: split.shape() };
+        for entry in table::fitted_in_paper().filter(|entry| entry.id != DenoiserId::GAUSSIAN) {
+            denoisers.insert(entry.id, entry.fit(&to).await?);
             engine.yield_now().await?;
         }
+        denoisers.insert(DenoiserId::GAUSSIAN, Box::new(gaussian.clone()));
         let images = Empirical::new(sets);
         let one = OneImage::load(engine, &denoisers, &images, n).await?;
         let held_out = split.held_out().into();
         let engine = engine.clone();
-        Ok(Self { engine, denoisers, images, held_out, dim, n, one, paths: None })
+        Ok(Self { engine, denoisers, gaussian, images, held_out, dim, n, one, paths: None })
     }
 
     /// Adds noise of level `sigma` to `clean` and denoises it with each denoiser.
@@ -109,9 +137,12 @@ impl Exact {
         seed: u64,
     ) -> Result<BTreeMap<DenoiserId, Sampled>> {
         if !(1..=4096).contains(&count) {
-            return Err(Error::bad_input(format!("{count} samples"), "Choose 1 to 4096"));
+            return Err(Error::bad_input(
+                format!("Cannot draw {count} samples"),
+                "Choose 1 to 4096",
+            ));
         }
-        // Dragging and replaying ask for the same shape again and again: keep its program.
+        // Dragging and replaying need the same shape again and again, so its program is kept.
         let paths = match self.paths.take() {
             Some(paths) if paths.count == count && paths.sampler == *sampler => {
                 self.paths.insert(paths)
@@ -125,7 +156,7 @@ impl Exact {
         paths.run(seed).await
     }
 
-    /// How close held-out images come to the training set: what a perfect generator would score.
+    /// How close held-out images come to the training set: the score of a perfect generator.
     pub async fn held_out_closeness(&self, count: usize) -> Result<Closeness> {
         let images = &self.held_out[..self.held_out.len().min(count * self.dim)];
         let found = nearest_images(&self.engine, self.images.sets(), images).await?;
@@ -133,14 +164,20 @@ impl Exact {
         first.map(|f| f.closeness).ok_or_else(|| Error::internal("No image was compared"))
     }
 
-    /// How many training images there are.
+    /// The fit of D_G, which is worth caching: see [`GaussianFit::to_bytes`].
+    #[must_use]
+    pub fn gaussian(&self) -> Option<&GaussianFit> {
+        self.gaussian.fits().first().map(|fit| &**fit)
+    }
+
+    /// Number of training images.
     #[must_use]
     pub const fn n(&self) -> usize {
         self.n
     }
 }
 
-/// The program of one noisy image.
+/// The program that denoises one noisy image.
 #[derive(Debug)]
 struct OneImage {
     loaded: Loaded,
@@ -181,7 +218,7 @@ impl OneImage {
             for (placed, (_, out)) in placed.iter().zip(&denoised) {
                 placed.record(p, noisy.into(), level, (*out).into())?;
             }
-            // The streaming softmax of D_M does not keep its weights; a figure shows all of them.
+            // The streaming softmax of D_M does not keep its weights, and a figure shows all of them.
             Matmul::new(Layout::Nt, noisy, images.images(), weights, [1, n, dim]).record(p)?;
             let views =
                 [images.norms().into(), images.ranges().into(), weights.into(), state.into()];
@@ -218,7 +255,7 @@ impl OneImage {
     }
 }
 
-/// The program of a batch of trajectories.
+/// The program that draws a batch of trajectories.
 #[derive(Debug)]
 struct Paths {
     loaded: Loaded,
@@ -277,5 +314,32 @@ impl Paths {
             sampled.insert(*id, Sampled { x, denoised, nearest });
         }
         Ok(sampled)
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+    use crate::data::Faces;
+
+    #[test]
+    fn a_saved_gaussian_gives_the_same_image() {
+        let split = Faces { size: 12, count: 60, seed: 3 }.draw().unwrap().split(3, 10).unwrap();
+        let (engine, clean) = (Engine::cpu(), split.held_out()[..split.dim()].to_vec());
+        pollster::block_on(async {
+            let mut fitted = Exact::fit(&engine, &split, 40).await.unwrap();
+            let saved = GaussianFit::from_bytes(&fitted.gaussian().unwrap().to_bytes()).unwrap();
+            let progress = |_| panic!("nothing is fitted");
+            let known = Exact::fit_with(&engine, &split, 40, Some(saved.clone()), progress).await;
+            let [a, b] = [
+                fitted.denoise(&clean, 0.5, 1).await.unwrap(),
+                known.unwrap().denoise(&clean, 0.5, 1).await.unwrap(),
+            ];
+            assert_eq!(a.denoisers, b.denoisers);
+
+            let small = Faces { size: 8, count: 60, seed: 3 }.draw().unwrap().split(3, 10).unwrap();
+            let other = Exact::fit_with(&engine, &small, 40, Some(saved), |_| ()).await;
+            assert_eq!(other.unwrap_err().kind, crate::ErrorKind::BadInput);
+        });
     }
 }

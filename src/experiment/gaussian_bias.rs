@@ -1,5 +1,5 @@
-//! Figure 2: a network that generalizes is close to D_L and D_G, one that memorizes is close to D_M;
-//! and the singular vectors of D_L are the principal axes of the training images.
+//! Figure 2: a network that generalizes is close to D_L and D_G, and one that memorizes is close to D_M;
+//! the singular vectors of D_L are the principal axes of the training images.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::ensemble::{Ensemble, Member, Networks, Point};
 use super::evaluation::{EvalConfig, Evaluation};
 use super::images::{Images, nearest_images};
 use super::references::Reference;
-use super::{Detail, Experiment, Preset, cost, cut_evenly, largest};
+use super::{Detail, Experiment, Preset, cost, cut_networks, largest};
 use crate::compute::Engine;
 use crate::data::Split;
 use crate::denoiser::{DenoiserId, Distill, Gaussian, GaussianFit, LinearFit};
@@ -19,34 +19,34 @@ use crate::serial::decimal;
 use crate::shape::Shape;
 use crate::train;
 
-/// What to train and how to evaluate it.
+/// Configuration of the experiment: what to train and how to evaluate it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Config {
-    /// Sizes of the training sets: one that is memorized, one that is generalized from.
+    /// Sizes of the training sets: one that is memorized, and one from which networks generalize.
     pub sizes: Vec<usize>,
-    /// Seed of the networks.
-    pub seed: u64,
-    /// How they are trained.
+    /// Each size is trained once from each seed.
+    pub seeds: Vec<u64>,
+    /// How the networks are trained.
     pub train: train::Config,
-    /// How they are evaluated.
+    /// How the networks are evaluated.
     pub evaluation: EvalConfig,
-    /// Singular vectors that are compared with principal axes.
+    /// Number of singular vectors that are compared with principal axes.
     pub axes: usize,
-    /// Samples whose path from noise to image is shown.
+    /// Number of samples whose path from noise to image is shown.
     pub paths: usize,
 }
 
-/// What Figure 2 shows of one network.
+/// The contents of Figure 2 for one network.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Bias {
     /// The network and the denoisers beside it.
     #[serde(flatten)]
     pub point: Point,
-    /// Singular vectors and principal axes at each noise level; absent if D_L was not distilled.
+    /// Singular vectors and principal axes per noise level; absent if D_L was not distilled.
     pub alignment: Option<Vec<Alignment>>,
-    /// Rows of D_L and D_G at each noise level; absent if D_L was not distilled.
+    /// Rows of D_L and D_G per noise level; absent if D_L was not distilled.
     pub filters: Option<Vec<Filters>>,
     /// The leading principal axes of the training images, as pictures.
     pub axes: Images,
@@ -64,13 +64,13 @@ pub struct Alignment {
     /// The noise level.
     #[serde(serialize_with = "decimal::serialize")]
     pub sigma: f32,
-    /// `|u_i · a_j|`, one row for each left singular vector `u_i` of `W_σ`.
+    /// `|u_i · a_j|`, with one row per left singular vector `u_i` of `W_σ`.
     pub matrix: Vec<Vec<f64>>,
-    /// Fraction of the leading singular vectors that lies in the span of as many principal axes.
+    /// Fraction of the leading singular vectors that lies in the span of equally many principal axes.
     pub overlap: f64,
 }
 
-/// How some pixels of the output are computed: rows of `W_σ`, as pictures. Those of one pixel share a
+/// How some output pixels are computed: rows of `W_σ`, as pictures. Those of one pixel share a
 /// scale.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -80,12 +80,12 @@ pub struct Filters {
     pub sigma: f32,
     /// Row and column of each pixel.
     pub pixels: Vec<[usize; 2]>,
-    /// The rows of each denoiser, one for each pixel.
+    /// The rows of each denoiser, one per pixel.
     pub rows: BTreeMap<DenoiserId, Images>,
 }
 
 impl Filters {
-    /// Filters of the pixels where a face has its nose, its eyes and its mouth.
+    /// The filters of the pixels at a face's nose, eyes and mouth.
     fn of(sigma: f32, linear: &DMatrix<f64>, gaussian: &GaussianFit, shape: Shape) -> Self {
         let sites = [[6, 6], [4, 4], [4, 8], [9, 6]];
         let pixels = sites.map(|[y, x]| [y * shape.height / 12, x * shape.width / 12]).to_vec();
@@ -111,13 +111,15 @@ impl Filters {
 pub struct Path {
     /// `D(x_t)` at each of the sampler's noise levels.
     pub denoised: Vec<Images>,
+    /// How far these images are from the network's: the root mean square in grey levels of 255.
+    pub from_network: Vec<f64>,
     /// The final images.
     pub samples: Images,
-    /// The training images nearest to them.
+    /// The training images nearest to the final images.
     pub nearest: Images,
 }
 
-/// The experiment.
+/// The experiment of Figure 2.
 #[derive(Debug)]
 pub struct GaussianBias {
     engine: Engine,
@@ -140,11 +142,11 @@ impl Experiment for GaussianBias {
             Preset::CifarQuick => vec![64, 4096],
             Preset::Cifar => vec![64, 16_384],
         };
-        let distillation = Some(Distill::default());
+        let distillation = Some(Distill::of_dim(shape.dim()));
         let evaluation = EvalConfig { distillation, ..preset.evaluation(seed) };
         Config {
             sizes,
-            seed,
+            seeds: vec![seed],
             train: preset.train(shape, Vec::new()),
             evaluation,
             axes: 16,
@@ -161,23 +163,24 @@ impl Experiment for GaussianBias {
     }
 
     fn shards(config: &Config, parts: usize) -> Vec<Config> {
-        cut_evenly(&config.sizes, parts).map(|sizes| Config { sizes, ..config.clone() }).collect()
+        let shards = cut_networks(&config.sizes, &config.seeds, parts).into_iter();
+        shards.map(|(sizes, seeds)| Config { sizes, seeds, ..config.clone() }).collect()
     }
 
     fn flop(config: &Config, dim: usize) -> Result<f64> {
-        cost::networks(&config.sizes, &config.train, &config.evaluation, 1, dim)
+        let Config { sizes, seeds, train, evaluation, .. } = config;
+        Ok(cost::networks(sizes, train, evaluation, 1, dim)? * seeds.len() as f64)
     }
 
     async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {
-        let Config { seed, train, evaluation, .. } = &config;
+        let Config { sizes, seeds, train, evaluation, .. } = &config;
         if !evaluation.denoisers.contains(&DenoiserId::GAUSSIAN) {
             return Err(Error::bad_input(
                 "Figure 2 shows the principal axes of the Gaussian denoiser",
                 "Add “gaussian” to evaluation.denoisers",
             ));
         }
-        let member = |&n| Member { first: 0, n, seed: *seed };
-        let members: Vec<_> = config.sizes.iter().map(member).collect();
+        let members = Member::nested(sizes, seeds);
         let networks = Networks::new(engine, split, &members, train, evaluation).await?;
         Ok(Self { engine: engine.clone(), config, networks })
     }
@@ -193,7 +196,9 @@ impl Experiment for GaussianBias {
             let linear = evaluated.linear.as_ref().map(|linear| &linear.fits()[m]);
             let own = evaluated.denoisers.iter().map(|(&id, all)| (id, &all[m]));
             let fitted = reference.denoisers.iter().map(|(&id, one)| (id, one));
-            let paths = own.chain(fitted).map(|(id, one)| (id, path(config, ensemble, one)));
+            let network = &evaluated.denoisers[&DenoiserId::TRAINED][m];
+            let paths = own.chain(fitted);
+            let paths = paths.map(|(id, one)| (id, path(config, ensemble, one, network)));
             let paths = paths.collect();
             biases.push(bias(engine, config, ensemble, point, reference, linear, paths).await?);
         }
@@ -209,7 +214,7 @@ impl Experiment for GaussianBias {
     }
 }
 
-/// One network beside D_G, and D_L if it was distilled.
+/// Describes one network beside D_G, and beside D_L if it was distilled.
 async fn bias(
     engine: &Engine,
     config: &Config,
@@ -225,11 +230,11 @@ async fn bias(
     let fit = fit.ok_or_else(|| Error::internal("The Gaussian was not fitted"))?;
     let (mut alignment, mut filters) = (Vec::new(), Vec::new());
     for (level, &sigma) in config.evaluation.sigmas.iter().enumerate() {
-        // D_L was distilled at the sampler's levels first.
-        let weights = linear.map(|fit| &fit.weights[config.evaluation.sampler_steps + level]);
-        if let Some(weight) = weights {
-            alignment.push(align(sigma, weight, fit, config.axes));
-            filters.push(Filters::of(sigma, weight, fit, shape));
+        // The sampler's levels come first in D_L.
+        let level = config.evaluation.sampler_steps + level;
+        if let Some(linear) = linear {
+            alignment.push(align(sigma, &linear.singular_vectors(level, config.axes)?, fit));
+            filters.push(Filters::of(sigma, &linear.weights[level], fit, shape));
             engine.yield_now().await?;
         }
     }
@@ -246,30 +251,36 @@ async fn bias(
     })
 }
 
-fn path(config: &Config, ensemble: &Ensemble, evaluation: &Evaluation) -> Path {
+fn path(
+    config: &Config,
+    ensemble: &Ensemble,
+    evaluation: &Evaluation,
+    network: &Evaluation,
+) -> Path {
     let (split, count) = (ensemble.split(), config.paths);
     let show = |rows: &[f32]| {
         let rows = &rows[..rows.len().min(count.saturating_mul(split.dim()))];
         Images::of(rows, split.standardization())
     };
+    let denoised: Vec<Images> = evaluation.path.iter().map(|images| show(images)).collect();
+    let networks = network.path.iter().map(|images| show(images));
     Path {
-        denoised: evaluation.path.iter().map(|images| show(images)).collect(),
+        from_network: networks.zip(&denoised).map(|(theirs, ours)| theirs.distance(ours)).collect(),
+        denoised,
         samples: show(&evaluation.samples),
         nearest: show(&nearest_images(&evaluation.nearest, ensemble.sets(), count)),
     }
 }
 
-/// The leading left singular vectors of `weight` beside the leading principal axes.
-fn align(sigma: f32, weight: &DMatrix<f64>, gaussian: &GaussianFit, count: usize) -> Alignment {
-    let count = count.min(gaussian.eigenvectors.ncols());
-    // The eigenvectors of W Wᵀ: nalgebra decomposes symmetric matrices much faster than general ones.
-    let eigen = (weight * weight.transpose()).symmetric_eigen();
-    let order = crate::denoiser::descending(eigen.eigenvalues.as_slice());
-    let row = |&i: &usize| -> Vec<f64> {
-        let u = eigen.eigenvectors.column(i);
+/// Compares the leading left singular vectors of D_L at a noise level, one per column, with the leading
+/// principal axes.
+fn align(sigma: f32, vectors: &DMatrix<f64>, gaussian: &GaussianFit) -> Alignment {
+    let count = vectors.ncols().min(gaussian.eigenvectors.ncols());
+    let row = |i: usize| -> Vec<f64> {
+        let u = vectors.column(i);
         (0..count).map(|j| u.dot(&gaussian.eigenvectors.column(j)).abs()).collect()
     };
-    let matrix: Vec<Vec<f64>> = order.iter().take(count).map(row).collect();
+    let matrix: Vec<Vec<f64>> = (0..count).map(row).collect();
     let overlap = matrix.iter().flatten().map(|v| v * v).sum::<f64>() / count.max(1) as f64;
     Alignment { sigma, matrix, overlap }
 }
@@ -289,7 +300,9 @@ mod tests {
         let u = &fit.eigenvectors;
         let gain = fit.eigenvalues.map(|lambda| lambda / (lambda + 0.25));
         let weight = u * DMatrix::from_diagonal(&gain) * u.transpose();
-        let alignment = align(0.5, &weight, &fit, 4);
+        let linear =
+            LinearFit { sigmas: vec![0.5], weights: vec![weight], biases: vec![fit.mean.clone()] };
+        let alignment = align(0.5, &linear.singular_vectors(0, 4).unwrap(), &fit);
         assert!((alignment.overlap - 1.0).abs() < 1e-9);
         for (i, row) in alignment.matrix.iter().enumerate() {
             for (j, value) in row.iter().enumerate() {

@@ -11,24 +11,38 @@ use crate::metrics::NearestImages;
 pub struct Images(Vec<u8>);
 
 impl Images {
-    /// Standardized images.
+    /// Converts standardized images for display.
     #[must_use]
     pub fn of(rows: &[f32], standardization: &Standardization) -> Self {
         Self(standardization.to_display(rows))
     }
 
-    /// Signed patterns: 0 is grey, and the number beside each pattern, of either sign, is white or
-    /// black.
+    /// Converts signed patterns for display: 0 is grey, and the number beside each pattern is white, its
+    /// negative black.
     pub fn signed(patterns: impl IntoIterator<Item = (Vec<f64>, f64)>) -> Self {
         let show = |(pattern, largest): (Vec<f64>, f64)| {
             let scale = if largest > 0.0 { 127.0 / largest } else { 0.0 };
-            // The cast rounds towards zero, saturates, and takes NaN to 0.
+            // The cast truncates towards zero, saturates, and maps NaN to 0.
             pattern.into_iter().map(move |v| (v * scale + 128.5) as u8)
         };
         Self(patterns.into_iter().flat_map(show).collect())
     }
 
-    /// One byte per value.
+    /// The distance from other images: the root mean square in grey levels of 255.
+    pub(super) fn distance(&self, other: &Self) -> f64 {
+        let pairs = self.0.iter().zip(&other.0);
+        let squares = pairs.map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2));
+        (squares.sum::<f64>() / self.0.len().max(1) as f64).sqrt()
+    }
+
+    /// Converts a non-negative pattern for display: 0 is black, and `largest` is white.
+    #[must_use]
+    pub fn heat(pattern: &[f64], largest: f64) -> Self {
+        let scale = if largest > 0.0 { 255.0 / largest } else { 0.0 };
+        Self(pattern.iter().map(|v| (v * scale).round() as u8).collect())
+    }
+
+    /// The bytes, one per value.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.0
@@ -103,6 +117,13 @@ mod tests {
         for damaged in ["Zg=", "Zg", "Z===", "====", "Zm9v=", "Z!=="] {
             assert_eq!(from_base64(damaged), None, "{damaged}");
         }
+    }
+
+    #[test]
+    fn distances_are_in_grey_levels() {
+        let [a, b] = [vec![0, 255, 10], vec![0, 252, 14]].map(Images);
+        assert!((a.distance(&b) - (25.0_f64 / 3.0).sqrt()).abs() < 1e-12);
+        assert_eq!(Images(vec![]).distance(&Images(vec![])), 0.0);
     }
 
     #[test]

@@ -2,19 +2,26 @@
 //!
 //! | | figure | question |
 //! |---|---|---|
-//! | [`exact`] | | What do the denoisers do that need no training? |
+//! | [`exact`] | | What do denoisers do that need no training? |
 //! | [`transition`] | 1 | When do networks stop memorizing, and how linear are they by then? |
 //! | [`gaussian_bias`] | 2 | Which of D_L, D_G and D_M is a network close to? |
 //! | [`emergence`] | 3 | Do small or young networks find the Gaussian structure, too? |
 //! | [`strong_generalization`] | | Do networks that share no training image generate the same images? |
+//! | [`clocks`] | | After how long do networks generalize, and after how long do they memorize? |
+//! | [`modes`] | | In which order do samples gain the variance of the images? |
+//! | [`random_features`] | | The two clocks in a model that is solved exactly |
 //! | [`wiener`] | | Does a linear denoiser learn D_G (Theorem 1)? |
+//! | [`league`] | | Which theory predicts a network best? |
+//! | [`edge`] | | At which noise does D_M begin to memorize? |
 //!
 //! An experiment trains an [`ensemble`], which an [`evaluator`] turns into [`evaluation`]s, beside
-//! the fitted denoisers in [`references`]. A [`run`] saves it and makes reports; [`any`] finds
+//! the fitted denoisers in [`references`]. A [`run`] saves it and produces reports; [`any`] finds
 //! experiments by name.
 
 pub mod any;
+pub mod clocks;
 mod cost;
+pub mod edge;
 pub mod emergence;
 pub mod ensemble;
 pub mod evaluation;
@@ -22,6 +29,11 @@ pub mod evaluator;
 pub mod exact;
 pub mod gaussian_bias;
 pub mod images;
+pub mod league;
+pub mod modes;
+pub mod over_training;
+pub mod power_law;
+pub mod random_features;
 pub mod references;
 pub mod run;
 pub mod strong_generalization;
@@ -44,35 +56,35 @@ use crate::train::{self, Session};
 use ensemble::Ensemble;
 use evaluation::EvalConfig;
 
-/// An experiment. It advances while it is called, pauses while it is not, and is cancelled by
-/// dropping it.
+/// An experiment. It advances while it is called, is paused otherwise, and is cancelled by dropping
+/// it.
 #[expect(async_fn_in_trait, reason = "an engine stays on its thread, so nobody needs Send")]
 pub trait Experiment: Sized {
     /// Everything that determines the outcome, except the images.
     type Config: Clone + Serialize + DeserializeOwned + 'static;
     /// The outcome.
     type Findings: Serialize + 'static;
-    /// Its name on the command line and in reports.
+    /// Name on the command line and in reports.
     const NAME: &'static str;
-    /// Its title on the page.
+    /// Title on the page.
     const TITLE: &'static str;
-    /// Its figure in the paper, if it has one.
+    /// Number of the figure in the paper, if any.
     const FIGURE: Option<u32>;
 
-    /// The configuration of a preset for images of `shape`; every seed follows from `seed`.
+    /// The configuration of a preset for images of `shape`; all seeds derive from `seed`.
     fn preset(preset: Preset, shape: Shape, seed: u64) -> Self::Config;
 
-    /// Training images that it needs.
+    /// Number of training images that the experiment needs.
     fn images(config: &Self::Config) -> usize;
 
-    /// How it evaluates denoisers.
+    /// How the experiment evaluates denoisers.
     fn evaluation(config: &Self::Config) -> &EvalConfig;
 
-    /// Splits `config` into at most `parts` of about equal work. Their findings, one after the
-    /// other, are those of the whole.
+    /// Splits `config` into at most `parts` configurations of about equal work. Their findings, concatenated,
+    /// are those of the whole.
     fn shards(config: &Self::Config, parts: usize) -> Vec<Self::Config>;
 
-    /// Floating-point operations for images of `dim` numbers, about: enough to compare
+    /// Approximate floating-point operations for images of `dim` values, precise enough to compare
     /// configurations.
     fn flop(config: &Self::Config, dim: usize) -> Result<f64>;
 
@@ -82,13 +94,13 @@ pub trait Experiment: Sized {
     /// The findings so far; in full detail after the last step, the result.
     async fn findings(&mut self, detail: Detail) -> Result<Self::Findings>;
 
-    /// Its configuration.
+    /// The configuration of the experiment.
     fn config(&self) -> &Self::Config;
 
-    /// Its ensembles, always in the same order.
+    /// The ensembles, always in the same order.
     fn ensembles(&mut self) -> Vec<&mut Ensemble>;
 
-    /// Trains for about `slice`: the ensemble that has done the smallest part of its steps.
+    /// Trains the ensemble that has done the smallest part of its steps for about `slice`.
     async fn advance(&mut self, slice: Duration) -> Result<Progress> {
         let ensembles = self.ensembles().into_iter();
         let behind = ensembles.min_by(|a, b| a.part_done().total_cmp(&b.part_done()));
@@ -97,12 +109,12 @@ pub trait Experiment: Sized {
         Ok(Progress { step, total, seconds_left: training.seconds_left, training })
     }
 
-    /// Its training sessions, always in the same order.
+    /// The training sessions, always in the same order.
     fn sessions(&mut self) -> Vec<&mut Session> {
         self.ensembles().into_iter().map(Ensemble::session_mut).collect()
     }
 
-    /// What it measured on the way and no session can restore.
+    /// Measurements that no session can restore.
     fn memory(&self) -> Result<Value> {
         Ok(Value::Null)
     }
@@ -117,7 +129,7 @@ fn nothing_to_train() -> Error {
     Error::bad_input("There is nothing to train", "Choose at least one training-set size")
 }
 
-/// Training steps done, and in all.
+/// Training steps done, and in total.
 fn steps(sessions: &[&mut Session]) -> [u32; 2] {
     let steps = sessions.iter().map(|s| [s.steps_done(), s.config().steps]);
     steps.fold([0, 0], |[a, b], [c, d]| [a.saturating_add(c), b.saturating_add(d)])
@@ -150,17 +162,33 @@ fn cut_evenly<T: Clone>(list: &[T], parts: usize) -> impl Iterator<Item = Vec<T>
     cut(&vec![1.0; list.len()], parts).into_iter().map(|chunk| list[chunk].to_vec())
 }
 
+/// Cuts the networks of each size and seed into at most `parts`, first by size, then by seed, which preserves
+/// the order of the findings.
+fn cut_networks<S: Clone>(sizes: &[usize], seeds: &[S], parts: usize) -> Vec<(Vec<usize>, Vec<S>)> {
+    let count = sizes.len().max(1);
+    let cut_seeds = |(i, sizes): (usize, Vec<usize>)| {
+        let of_size = if parts > count { share(i, count, parts) } else { 1 };
+        cut_evenly(seeds, of_size).map(move |seeds| (sizes.clone(), seeds)).collect::<Vec<_>>()
+    };
+    cut_evenly(sizes, parts).enumerate().flat_map(cut_seeds).collect()
+}
+
+/// How many of `parts` the item at `index` out of `count` gets.
+const fn share(index: usize, count: usize, parts: usize) -> usize {
+    (index + 1) * parts / count - index * parts / count
+}
+
 /// How much to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// A few samples at a few noise levels: cheap enough to follow a run (see
     /// [`EvalConfig::preview`]).
     Preview,
-    /// Everything.
+    /// Everything that the configuration asks for.
     Full,
 }
 
-/// A size of experiment.
+/// A preset: the size of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
@@ -177,11 +205,11 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// All of them, the smallest first.
+    /// All presets, the smallest first.
     pub const ALL: [Self; 5] =
         [Self::Quick, Self::Main, Self::Faithful, Self::CifarQuick, Self::Cifar];
 
-    /// Its name.
+    /// Name of the preset.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -193,7 +221,7 @@ impl Preset {
         }
     }
 
-    /// The images that it is meant for.
+    /// The images for which the preset is meant.
     #[must_use]
     pub const fn shape(self) -> Shape {
         let (side, channels) = match self {
@@ -204,13 +232,13 @@ impl Preset {
         Shape { height: side, width: side, channels }
     }
 
-    /// Side of the images that it is meant for, in pixels.
+    /// Side in pixels of the images for which the preset is meant.
     #[must_use]
     pub const fn side(self) -> usize {
         self.shape().width
     }
 
-    /// How it trains members of these `seeds` on images of `shape`.
+    /// How the preset trains members with these `seeds` on images of `shape`.
     #[must_use]
     pub fn train(self, shape: Shape, seeds: Vec<u64>) -> train::Config {
         match self {
@@ -222,24 +250,24 @@ impl Preset {
         }
     }
 
-    /// How it evaluates.
+    /// How the preset evaluates.
     fn evaluation(self, seed: u64) -> EvalConfig {
         let sampler_steps = if self == Self::Quick { 10 } else { 14 };
         EvalConfig { sampler_steps, seed, ..EvalConfig::default() }
     }
 }
 
-/// How far an experiment is.
+/// How far an experiment has got.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Progress {
-    /// Training steps done, of all its ensembles.
+    /// Training steps done, over all ensembles.
     pub step: u32,
-    /// Training steps in all.
+    /// Training steps in total.
     pub total: u32,
-    /// Time to the end, if it is known.
+    /// Seconds to the end, if known.
     pub seconds_left: Option<f64>,
-    /// The ensemble that has just trained.
+    /// Progress of the ensemble that has just trained.
     pub training: train::Progress,
 }
 

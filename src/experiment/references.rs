@@ -1,4 +1,4 @@
-//! The fitted denoisers that stand beside the networks.
+//! The fitted denoisers that are evaluated beside the networks.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use super::evaluation::{EvalConfig, Evaluation};
 use super::evaluator::evaluate;
 use crate::compute::Engine;
 use crate::data::{Split, TrainingSets};
-use crate::denoiser::{Denoiser, DenoiserId, Entry};
+use crate::denoiser::{Denoiser, DenoiserId, Entry, Fit};
 use crate::error::{Error, Result};
 use crate::metrics::{Closeness, nearest_images};
 
@@ -20,9 +20,9 @@ use crate::metrics::{Closeness, nearest_images};
 pub struct Reference {
     range: Range<usize>,
     fitted: Rc<Fitted>,
-    /// Each of them, evaluated.
+    /// The evaluation of each denoiser.
     pub denoisers: BTreeMap<DenoiserId, Evaluation>,
-    /// How close held-out images come to the training set: what a perfect generator would score.
+    /// How close held-out images come to the training set: the score of a perfect generator.
     pub held_out: Closeness,
     /// The mean training image.
     pub mean: Vec<f32>,
@@ -32,7 +32,7 @@ pub struct Reference {
 type Fitted = BTreeMap<DenoiserId, Box<dyn Denoiser>>;
 
 impl Reference {
-    /// The reference of the training set `range`.
+    /// Finds the reference of the training set `range`.
     pub fn of<'a>(list: &'a [Self], range: &Range<usize>) -> Result<&'a Self> {
         let found = list.iter().find(|reference| reference.range == *range);
         found.ok_or_else(|| {
@@ -40,7 +40,7 @@ impl Reference {
         })
     }
 
-    /// The fitted denoiser `id`, if it is there and of this type.
+    /// Returns the fitted denoiser `id`, if it exists and has this type.
     #[must_use]
     pub fn fitted<D: Denoiser>(&self, id: DenoiserId) -> Option<&D> {
         let denoiser: &dyn Any = &**self.fitted.get(&id)?;
@@ -48,9 +48,9 @@ impl Reference {
     }
 }
 
-/// The references of several training sets. Fitting is quick and happens at once, so that images
-/// that are too large are refused before anything is trained. Evaluating happens on first use: D_M
-/// takes longer than a network, as it visits every training image at every step.
+/// The references of several training sets. Fitting is quick and happens immediately, so that images
+/// that are too large are refused before anything is trained. Evaluation happens on first use: D_M
+/// takes longer than a network, since it visits every training image at every step.
 #[derive(Debug)]
 pub struct References {
     engine: Engine,
@@ -98,15 +98,19 @@ impl References {
         let mut fitted = Vec::new();
         for set in 0..sets.ranges().len() {
             let set = sets.only(set)?;
-            let fit = |entry: &Entry| Ok((entry.id, entry.fit(&set)?));
-            fitted.push(Rc::new(entries.iter().map(fit).collect::<Result<_>>()?));
-            engine.yield_now().await?;
+            let to = Fit { engine, sets: &set, shape: split.shape() };
+            let mut denoisers = Fitted::new();
+            for entry in entries {
+                denoisers.insert(entry.id, entry.fit(&to).await?);
+                engine.yield_now().await?;
+            }
+            fitted.push(Rc::new(denoisers));
         }
         let (engine, split, config) = (engine.clone(), split.clone(), config.clone());
         Ok(Self { engine, split, sets, config, fitted, preview: None, full: None })
     }
 
-    /// The references in this detail, one for each training set.
+    /// Returns the references in this detail, one per training set.
     pub async fn at(&mut self, detail: Detail) -> Result<&[Reference]> {
         let known = match detail {
             Detail::Preview => self.preview.take(),
@@ -133,7 +137,7 @@ impl References {
         let images = &images[..images.len().min(config.samples * split.dim())];
         let held_out = nearest_images(engine, sets, images).await?;
         let mut list = Vec::new();
-        // One set at a time: members of one program would all take as long as the largest set.
+        // One set at a time: as members of one program, all would take as long as the largest set.
         for (set, (fitted, held_out)) in fitted.iter().zip(held_out).enumerate() {
             let (range, set) = (sets.ranges()[set].clone(), sets.only(set)?);
             let mut denoisers = BTreeMap::new();

@@ -23,29 +23,29 @@ pub const FORMAT: u32 = 2;
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report<C, F> {
-    /// [`FORMAT`].
+    /// The format of the report, [`FORMAT`].
     pub format: u32,
-    /// Which experiment.
+    /// Name of the experiment.
     pub experiment: &'static str,
     /// Version of this crate.
     pub version: &'static str,
-    /// `"cpu"` or `"gpu"`.
+    /// The engine, `"cpu"` or `"gpu"`.
     pub engine: &'static str,
-    /// Name of the GPU, if it was one.
+    /// Name of the GPU, if any.
     pub adapter: Option<String>,
     /// Shape of an image.
     pub shape: Shape,
-    /// The images.
+    /// How to obtain the images.
     pub data: Recipe,
-    /// How long it ran so far.
+    /// How long the experiment has run so far.
     pub seconds: f64,
-    /// Whether everything was measured, not just a preview.
+    /// Whether everything was measured, not only a preview.
     #[serde(rename = "final")]
     pub is_final: bool,
     /// The noise levels over which lists run.
     #[serde(serialize_with = "decimal::serialize")]
     pub sigmas: Vec<f32>,
-    /// The configuration.
+    /// The configuration of the experiment.
     pub config: C,
     /// The outcome.
     pub findings: F,
@@ -70,7 +70,7 @@ pub struct Run<E> {
     context: RunContext,
 }
 
-/// Where an experiment runs, and for how long it has.
+/// Where an experiment runs, and how long it has run.
 #[derive(Debug)]
 struct RunContext {
     engine: Engine,
@@ -121,17 +121,17 @@ impl<E: Experiment> Run<E> {
         })
     }
 
-    /// Training steps done, and in all, of all ensembles.
+    /// Training steps done, and in total, over all ensembles.
     pub fn steps(&mut self) -> [u32; 2] {
         steps(&self.experiment.sessions())
     }
 
-    /// The networks as they are now: a safetensors file for each ensemble.
+    /// The networks as they are now: one safetensors file per ensemble.
     pub async fn weights(&mut self) -> Result<Vec<Vec<u8>>> {
         self.context.weights(self.experiment.sessions()).await
     }
 
-    /// Everything that is needed to resume from here.
+    /// Saves everything that is needed to resume from here.
     pub async fn snapshot(&mut self) -> Result<Vec<u8>> {
         let files = self.weights().await?;
         let header = Header {
@@ -149,7 +149,7 @@ impl<E: Experiment> Run<E> {
     pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
         let config = serial::to_value(self.experiment.config())?;
         let (header, checkpoints) = check(bytes, E::NAME, &config, &self.experiment.sessions())?;
-        // Everything else has been checked; if this fails, it changes nothing.
+        // Everything else has been checked; if this fails, nothing has changed.
         self.experiment.recall(header.memory)?;
         for (session, checkpoint) in self.experiment.sessions().into_iter().zip(&checkpoints) {
             session.restore(checkpoint)?;
@@ -159,14 +159,14 @@ impl<E: Experiment> Run<E> {
     }
 }
 
-// Apart from `Run`, so that it is compiled once and not once for each experiment.
+// Apart from `Run`, so that it is compiled only once instead of once per experiment.
 impl RunContext {
     fn new(engine: &Engine, split: &Split) -> Self {
         let (engine, data) = (engine.clone(), split.recipe().clone());
         Self { engine, shape: split.shape(), data, seconds: 0.0 }
     }
 
-    /// Counts the time since `start`.
+    /// Adds the time since `start`.
     fn spend(&mut self, start: Instant) {
         self.seconds += start.elapsed().as_secs_f64();
     }
@@ -189,8 +189,8 @@ impl RunContext {
     }
 }
 
-/// What a saved run begins with. Then come a checksum of the rest, the length of the header, the
-/// header as JSON, and a safetensors file for each ensemble. The last byte is the format.
+/// The first bytes of a saved run. Then follow a checksum of the rest, the length of the header, the
+/// header as JSON, and one safetensors file per ensemble. The last byte is the format.
 const MAGIC: &[u8; 8] = b"HGRUN\0\0\x02";
 
 /// The header of a saved run.
@@ -199,9 +199,9 @@ struct Header {
     experiment: String,
     config: Value,
     seconds: f64,
-    /// See [`Experiment::memory`].
+    /// The measurements of [`Experiment::memory`].
     memory: Value,
-    /// The length of each file.
+    /// The length of each safetensors file.
     files: Vec<usize>,
 }
 
@@ -209,7 +209,7 @@ fn pack(header: &Header, files: &[Vec<u8>]) -> Result<Vec<u8>> {
     let header = to_json(header)?;
     let length = (header.len() as u64).to_le_bytes();
     let parts = [&MAGIC[..], &[0; 8], &length, header.as_bytes()];
-    // Some ten megabytes: put together once.
+    // Some ten megabytes, so they are concatenated only once.
     let parts: Vec<&[u8]> = parts.into_iter().chain(files.iter().map(Vec::as_slice)).collect();
     let mut bytes = parts.concat();
     let (head, content) = bytes.split_at_mut(MAGIC.len() + 8);
@@ -217,7 +217,7 @@ fn pack(header: &Header, files: &[Vec<u8>]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The contents of a saved run, if it is of this experiment, with this configuration and for these
+/// Returns the contents of a saved run, if it belongs to this experiment, this configuration and these
 /// sessions.
 fn check(
     bytes: &[u8],
@@ -246,14 +246,14 @@ fn check(
     Ok((header, checkpoints))
 }
 
-/// What a saved run was started with: enough to start it again, and restore it.
+/// What a saved run was started with: enough to start it again and restore it.
 #[derive(Debug)]
 pub struct SavedRun {
-    /// Which experiment.
+    /// Name of the experiment.
     pub experiment: String,
-    /// The configuration.
+    /// The configuration of the experiment.
     pub config: Value,
-    /// The images.
+    /// How to obtain the images.
     pub data: Recipe,
 }
 
@@ -284,7 +284,7 @@ fn unpack(bytes: &[u8]) -> Result<(Header, Vec<&[u8]>)> {
         if u64::from_le_bytes(*sum) != checksum(content) {
             return None;
         }
-        let header: Header = serde_json::from_slice(header).ok()?;
+        let header: Header = serial::parse(str::from_utf8(header).ok()?).ok()?;
         let mut files = Vec::new();
         for &length in &header.files {
             let (file, after) = rest.split_at_checked(length)?;
@@ -300,7 +300,7 @@ fn damaged() -> Error {
     Error::bad_input("The saved run is damaged", "Start the experiment again")
 }
 
-/// Tells damaged bytes from whole ones: like FNV-1a, but over words, which is eight times as fast.
+/// A checksum that detects damage: like FNV-1a, but over words, which is eight times as fast.
 fn checksum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let words = words.iter().map(|word| u64::from_le_bytes(*word));

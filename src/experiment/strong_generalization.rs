@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ensemble::{Ensemble, Member, Networks, Point};
 use super::evaluation::{EvalConfig, Evaluation};
-use super::{Detail, Experiment, Preset, cost, cut_evenly, largest};
+use super::{Detail, Experiment, Preset, cost, cut_networks, largest};
 use crate::compute::Engine;
 use crate::data::{Split, mean_image};
 use crate::denoiser::DenoiserId;
@@ -14,21 +14,21 @@ use crate::metrics::Estimate;
 use crate::shape::Shape;
 use crate::train;
 
-/// What to train and how to evaluate it.
+/// Configuration of the experiment: what to train and how to evaluate it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Config {
     /// Sizes of the training sets. Each is trained twice: on images `0..n` and on `n..2n`.
     pub sizes: Vec<usize>,
-    /// Seeds of the two networks: their weights and batches.
-    pub seeds: [u64; 2],
+    /// Each size is trained once from each pair of seeds: one seed per network.
+    pub seeds: Vec<[u64; 2]>,
     /// How the networks are trained.
     pub train: train::Config,
-    /// How they are evaluated.
+    /// How the networks are evaluated.
     pub evaluation: EvalConfig,
 }
 
-/// How far two networks agree.
+/// How well two networks agree.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Agreement {
@@ -36,13 +36,13 @@ pub struct Agreement {
     pub n: usize,
     /// Cosine between their samples from the same noise, after subtracting the mean training image.
     pub cosine: Estimate,
-    /// The same for different noise: what agrees by chance.
+    /// Cosine between their samples from different noise: the agreement by chance.
     pub cosine_other_noise: Estimate,
     /// The two networks.
     pub networks: [Point; 2],
 }
 
-/// The experiment.
+/// The experiment with disjoint training sets.
 #[derive(Debug)]
 pub struct StrongGeneralization {
     config: Config,
@@ -65,7 +65,7 @@ impl Experiment for StrongGeneralization {
             Preset::Cifar => vec![64, 1024, 16_384],
         };
         let (train, evaluation) = (preset.train(shape, Vec::new()), preset.evaluation(seed));
-        Config { sizes, seeds: [seed, seed.wrapping_add(1)], train, evaluation }
+        Config { sizes, seeds: vec![[seed, seed.wrapping_add(1)]], train, evaluation }
     }
 
     fn images(config: &Config) -> usize {
@@ -77,17 +77,22 @@ impl Experiment for StrongGeneralization {
     }
 
     fn shards(config: &Config, parts: usize) -> Vec<Config> {
-        cut_evenly(&config.sizes, parts).map(|sizes| Config { sizes, ..config.clone() }).collect()
+        let shards = cut_networks(&config.sizes, &config.seeds, parts).into_iter();
+        shards.map(|(sizes, seeds)| Config { sizes, seeds, ..config.clone() }).collect()
     }
 
     fn flop(config: &Config, dim: usize) -> Result<f64> {
-        Ok(2.0 * cost::networks(&config.sizes, &config.train, &config.evaluation, 1, dim)?)
+        let Config { sizes, seeds, train, evaluation } = config;
+        Ok(cost::networks(sizes, train, evaluation, 1, dim)? * (2 * seeds.len()) as f64)
     }
 
     async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {
-        let Config { sizes, seeds: [a, b], train, evaluation } = &config;
-        let pair = |&n| [Member { first: 0, n, seed: *a }, Member { first: n, n, seed: *b }];
-        let members: Vec<_> = sizes.iter().flat_map(pair).collect();
+        let Config { sizes, seeds, train, evaluation } = &config;
+        let pair = |n, [a, b]: [u64; 2]| {
+            [Member { first: 0, n, seed: a }, Member { first: n, n, seed: b }]
+        };
+        let of_size = |&n| seeds.iter().flat_map(move |&seeds| pair(n, seeds));
+        let members: Vec<_> = sizes.iter().flat_map(of_size).collect();
         let networks = Networks::new(engine, split, &members, train, evaluation).await?;
         Ok(Self { config, networks })
     }

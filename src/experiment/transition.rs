@@ -1,18 +1,18 @@
-//! Figure 1: with more training images, fewer samples are copies, and the network becomes more
+//! Figure 1: with more training images, fewer samples are memorized, and the network becomes more
 //! linear. All sizes train together, as one ensemble.
 
 use serde::{Deserialize, Serialize};
 
 use super::ensemble::{Ensemble, Member, Networks, Point};
 use super::evaluation::EvalConfig;
-use super::{Detail, Experiment, Preset, cost, cut_evenly, largest};
+use super::{Detail, Experiment, Preset, cost, cut_networks, largest};
 use crate::compute::Engine;
 use crate::data::Split;
 use crate::error::Result;
 use crate::shape::Shape;
 use crate::train;
 
-/// What to train and how to evaluate it.
+/// Configuration of the experiment: what to train and how to evaluate it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Config {
@@ -22,11 +22,11 @@ pub struct Config {
     pub seeds: Vec<u64>,
     /// How the networks are trained.
     pub train: train::Config,
-    /// How they are evaluated.
+    /// How the networks are evaluated.
     pub evaluation: EvalConfig,
 }
 
-/// The experiment.
+/// The experiment of Figure 1.
 #[derive(Debug)]
 pub struct Transition {
     config: Config,
@@ -62,16 +62,8 @@ impl Experiment for Transition {
     }
 
     fn shards(config: &Config, parts: usize) -> Vec<Config> {
-        // Sizes first, then the seeds of each size, so that the order of the findings stays.
-        let count = config.sizes.len().max(1);
-        let sizes = cut_evenly(&config.sizes, parts).enumerate();
-        let shards = sizes.flat_map(|(i, sizes)| {
-            let of_size =
-                if parts > count { (i + 1) * parts / count - i * parts / count } else { 1 };
-            let shard = move |seeds| Config { sizes: sizes.clone(), seeds, ..config.clone() };
-            cut_evenly(&config.seeds, of_size).map(shard)
-        });
-        shards.collect()
+        let shards = cut_networks(&config.sizes, &config.seeds, parts).into_iter();
+        shards.map(|(sizes, seeds)| Config { sizes, seeds, ..config.clone() }).collect()
     }
 
     fn flop(config: &Config, dim: usize) -> Result<f64> {
@@ -80,9 +72,8 @@ impl Experiment for Transition {
     }
 
     async fn new(engine: &Engine, split: &Split, config: Config) -> Result<Self> {
-        let of_size = |&n| config.seeds.iter().map(move |&seed| Member { first: 0, n, seed });
-        let members: Vec<_> = config.sizes.iter().flat_map(of_size).collect();
-        let Config { train, evaluation, .. } = &config;
+        let Config { sizes, seeds, train, evaluation } = &config;
+        let members = Member::nested(sizes, seeds);
         let networks = Networks::new(engine, split, &members, train, evaluation).await?;
         Ok(Self { config, networks })
     }

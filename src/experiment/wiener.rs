@@ -7,10 +7,10 @@
 //! `∂/∂W = W (Σ + σ²I) - Σ`, `∂/∂c = c - μ`.
 //!
 //! They vanish at `W_G = U Λ(Λ + σ²I)⁻¹ Uᵀ` and `c = μ` alone, that is `b = (I - W_G) μ`: D_G (eq. 7).
-//! A step of size η multiplies what is missing along a principal axis, `(W - W_G) u_i`, by
-//! `1 - η (λ_i + σ²)`. So descent gets there from anywhere if η is below `2 / (λ_1 + σ²)`, and
-//! diverges beyond; and it learns the strong axes first, which is why young networks are Gaussian
-//! in the large before they are anything in detail (Figure 3).
+//! A step of size η multiplies the error along a principal axis, `(W - W_G) u_i`, by
+//! `1 - η (λ_i + σ²)`. So descent converges from anywhere if η is below `2 / (λ_1 + σ²)`, and
+//! diverges beyond. It learns the strong axes first, which is why young networks have the Gaussian
+//! coarse structure before any detail (Figure 3).
 //!
 //! Nothing is sampled here: a step uses the gradient of the exact expectation, averaged over all images
 //! and all noise. The iterates are computed pixel by pixel from Σ itself. The closed form is computed
@@ -25,9 +25,9 @@ use crate::error::{Error, Result};
 /// A linear denoiser `D(x) = W (x - μ) + c` at one noise level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weights {
-    /// W.
+    /// The matrix W.
     pub matrix: DMatrix<f64>,
-    /// c.
+    /// The offset c.
     pub offset: DVector<f64>,
 }
 
@@ -53,7 +53,7 @@ pub struct Descent {
 }
 
 impl Descent {
-    /// On the rows of `images`; the step size is the [`limit`](Self::limit) times
+    /// Prepares descent on the rows of `images`; the step size is the [`limit`](Self::limit) times
     /// `fraction`.
     pub fn new(images: &[f32], dim: usize, sigma: f64, fraction: f64) -> Result<Self> {
         if !(sigma > 0.0 && sigma.is_finite() && fraction > 0.0 && fraction.is_finite()) {
@@ -82,13 +82,13 @@ impl Descent {
         variance + self.sigma * self.sigma
     }
 
-    /// What a step multiplies the error along an axis of this variance by: `1 - η (λ + σ²)`.
+    /// The factor by which a step multiplies the error along an axis of this variance: `1 - η (λ + σ²)`.
     #[must_use]
     pub fn factor(&self, variance: f64) -> f64 {
         1.0 - self.rate * self.curvature(variance)
     }
 
-    /// Where descent ends: D_G.
+    /// The limit of descent: D_G.
     #[must_use]
     pub fn goal(&self) -> Weights {
         let axes = &self.fit.eigenvectors;
@@ -104,7 +104,7 @@ impl Descent {
         variance / self.curvature(variance)
     }
 
-    /// One step: `W - η (W (Σ + σ²I) - Σ)`, `c - η (c - μ)`.
+    /// Takes one step: `W - η (W (Σ + σ²I) - Σ)`, `c - η (c - μ)`.
     #[must_use]
     pub fn step(&self) -> Span {
         let dim = self.fit.mean.len();
@@ -126,11 +126,11 @@ fn covariance(images: &[f32], mean: &DVector<f64>) -> DMatrix<f64> {
     product(&centred, &centred.transpose()) / n as f64
 }
 
-/// Some number of steps. Together they are one affine map, `W ↦ W K + P`: so twice as many are two
-/// matrix multiplies away, and a million steps cost as much as forty.
+/// Some number of steps. Together they are one affine map, `W ↦ W K + P`, so doubling their number takes two
+/// matrix multiplies, and a million steps cost as much as forty.
 #[derive(Debug, Clone)]
 pub struct Span {
-    /// How many steps.
+    /// Number of steps.
     pub steps: u32,
     keep: DMatrix<f64>,
     push: DMatrix<f64>,
@@ -139,20 +139,20 @@ pub struct Span {
 }
 
 impl Span {
-    /// Takes the steps from `weights` on.
+    /// Takes the steps from `weights`.
     #[must_use]
     pub fn from(&self, weights: &Weights) -> Weights {
         let offset = &self.mean + (&weights.offset - &self.mean) * self.keep_offset;
         Weights { matrix: product(&weights.matrix, &self.keep) + &self.push, offset }
     }
 
-    /// Takes the steps from `W = 0`, `c = 0` on.
+    /// Takes the steps from `W = 0`, `c = 0`.
     #[must_use]
     pub fn from_zero(&self) -> Weights {
         Weights { matrix: self.push.clone(), offset: &self.mean * (1.0 - self.keep_offset) }
     }
 
-    /// Twice as many steps.
+    /// Returns twice as many steps.
     #[must_use]
     pub fn twice(&self) -> Self {
         Self {
@@ -165,7 +165,7 @@ impl Span {
     }
 }
 
-/// Apart, so that it is compiled once and not where it is used: that keeps the page's library small.
+/// Not inlined, so that it is compiled only once, which keeps the page's library small.
 #[inline(never)]
 fn product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
     a * b
@@ -190,31 +190,31 @@ pub struct Demonstration {
     pub distance: Curve,
     /// `‖b_t - b_G‖ / ‖μ‖`.
     pub bias: Vec<f64>,
-    /// What is missing along some of the principal axes.
+    /// The error along some of the principal axes.
     pub directions: Vec<Direction>,
-    /// Pixels whose rows of W are shown: how they are put together from a noisy image.
+    /// Pixels whose rows of W are shown: how they are computed from a noisy image.
     pub pixels: Vec<usize>,
-    /// These rows of `W_t` one after the other, for each of the steps.
+    /// The rows of `W_t` of these pixels, one after the other, at each of the steps.
     pub rows: Vec<Vec<f32>>,
-    /// These rows of `W_G`.
+    /// The rows of `W_G` of these pixels.
     pub goal: Vec<f32>,
 }
 
 /// A distance over the steps, computed in two ways.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Curve {
-    /// From the weights that the steps lead to.
+    /// Computed from the weights after the steps.
     pub iterate: Vec<f64>,
-    /// From the formula of the theorem.
+    /// Computed from the formula of the theorem.
     pub closed_form: Vec<f64>,
 }
 
-/// What is missing along a principal axis `u_i`.
+/// The error along a principal axis `u_i`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Direction {
-    /// Which axis, counted from 1.
+    /// Index of the axis, from 1.
     pub axis: usize,
-    /// λ_i.
+    /// The variance λ_i.
     pub variance: f64,
     /// `‖(W_t - W_G) u_i‖ / ‖W_G u_i‖`.
     pub error: Curve,
@@ -239,7 +239,7 @@ pub fn demonstrate(
     let GaussianFit { mean, eigenvalues, eigenvectors } = &descent.fit;
     let goal = descent.goal();
     let goal_bias = goal.bias(mean);
-    // Relative to nothing there is no error either: one image has the Wiener filter W_G = 0.
+    // A single image has the Wiener filter W_G = 0, and no error relative to it.
     let relative = |error: f64, size: f64| error / size.max(f64::MIN_POSITIVE);
     let shape = split.shape();
     let pixel = |y: usize, x: usize| (y * shape.width + x) * shape.channels;
@@ -332,8 +332,8 @@ mod tests {
         Weights { matrix, offset: DVector::from_vec(normals(4, dim)) }
     }
 
-    /// One step, the long way: the mean gradient over every image with noise. The noise is ±σ√d along
-    /// each pixel, which has exactly the second moments of all Gaussian noise.
+    /// One step equals the explicit mean gradient over every image with noise. The noise is ±σ√d along
+    /// each pixel, which has exactly the second moments of Gaussian noise.
     #[test]
     fn a_step_is_gradient_descent_on_noisy_images() {
         for (n, dim) in SIZES {
@@ -411,7 +411,7 @@ mod tests {
         }
     }
 
-    /// Descent ends at D_G itself.
+    /// Descent converges to D_G itself.
     #[test]
     fn the_goal_is_the_gaussian_denoiser() {
         let descent = Descent::new(&images(9, 17), 17, 0.6, 0.5).unwrap();

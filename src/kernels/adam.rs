@@ -1,36 +1,34 @@
-//! Adam (Kingma & Ba 2015) over all weights of a member, and the weights' moving average, at the
-//! [`finish_step`](super::finish_step) of the step.
+//! Adam (Kingma & Ba 2015) over all weights of a member, and the weights' moving average, with the scales
+//! that [`finish_step`](super::finish_step) computes.
 
-use super::finish_step::STEP_STATE;
-use super::{Call, LOGISTIC, VALUE, VIEWS, cover, params, side_by_side, wgsl, wide};
+use super::{Call, LOGISTIC, OPTIMIZER, VALUE, VIEWS, optimizer, params, side_by_side, wgsl};
+use crate::compute::simd::{self, Vectorized};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
-/// What the momentum keeps of itself in a step.
+/// Decay of the momentum per step.
 pub const BETA1: f32 = 0.9;
-/// What the variance keeps of itself in a step.
+/// Decay of the variance per step.
 pub const BETA2: f32 = 0.99;
 /// Added to the root of the variance.
 const EPSILON: f32 = 1e-8;
-/// Times that a thread of the GPU takes another weight (or four): to begin takes time, too.
-const EACH: usize = 4;
 
 params! {
     struct Params { len: u32, beta1: f32, beta2: f32, epsilon: f32 }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "adam",
-    wgsl: &[VIEWS, VALUE, wgsl!("adam.wgsl")],
+    wgsl: &[VIEWS, VALUE, OPTIMIZER, wgsl!("adam.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("step_state", Access::Read),
         ("gradients", Access::Read),
         ("weights", Access::Write),
+        ("average", Access::Write),
         ("momentum", Access::Write),
         ("variance", Access::Write),
-        ("average", Access::Write),
     ],
     cpu,
 };
@@ -42,18 +40,8 @@ pub fn record(
     len: usize,
 ) -> Result<()> {
     let params = Params { len: len as u32, beta1: BETA1, beta2: BETA2, epsilon: EPSILON };
-    let bindings = [
-        (step_state, STEP_STATE),
-        (gradients, len),
-        (weights, len),
-        (momentum, len),
-        (variance, len),
-        (average, len),
-    ];
-    let arrays = [gradients, weights, momentum, variance, average];
-    let wide = wide(len, &arrays, program.members());
-    let constants = [("WIDE", wide as u32), ("EACH", EACH as u32)];
-    program.stage(&KERNEL, &constants, &params, &bindings, cover((len / wide).div_ceil(EACH)))
+    let arrays = [gradients, weights, average, momentum, variance];
+    optimizer::record(program, &KERNEL, &params, step_state, &arrays, len)
 }
 
 fn cpu(call: &mut Call<'_>) {
@@ -63,17 +51,37 @@ fn cpu(call: &mut Call<'_>) {
         return;
     }
     let g = call.read(1);
-    let (w, m, v, a) = (call.write(2), call.write(3), call.write(4), call.write(5));
+    let (w, a, m, v) = (call.write(2), call.write(3), call.write(4), call.write(5));
     // A root and a division take as long as a logistic function.
     let len = g.len().div_ceil(call.threads(LOGISTIC * g.len()));
     let work = |piece: usize, [w, m, v, a]: [&mut [f32]; 4]| {
-        update(p, [rate, inverse_variance, scale, share], &g[piece * len..], w, m, v, a);
+        let pace = [rate, inverse_variance, scale, share];
+        simd::run(Update { p, pace, g: &g[piece * len..], w, m, v, a });
     };
     side_by_side(g.len().div_ceil(len), [w, m, v, a].map(|slice| (slice, len)), &work);
 }
 
-/// The update. It is a function because the compiler knows of its arguments, and of no other
-/// slices, that they do not overlap; else it would not vectorize.
+struct Update<'a> {
+    p: Params,
+    pace: [f32; 4],
+    g: &'a [f32],
+    w: &'a mut [f32],
+    m: &'a mut [f32],
+    v: &'a mut [f32],
+    a: &'a mut [f32],
+}
+
+impl Vectorized for Update<'_> {
+    #[inline(always)]
+    fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(self) {
+        let Self { p, pace, g, w, m, v, a } = self;
+        update(p, pace, g, w, m, v, a);
+    }
+}
+
+/// Updates the weights. It is a function of its own because the compiler assumes only of arguments that
+/// they do not overlap; otherwise the loop would not vectorize.
+#[inline(always)]
 fn update(
     p: Params,
     [rate, inverse_variance, scale, share]: [f32; 4],

@@ -8,7 +8,7 @@ params! {
     struct Params { len: u32, period: u32, alpha: f32, beta: f32 }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "axpby",
     wgsl: &[VIEWS, wgsl!("axpby.wgsl")],
@@ -27,7 +27,7 @@ pub fn record(
     record_rows(program, views, weights, [1, len])
 }
 
-/// The same over the rows of a matrix; `y` is one row, which goes to all of them.
+/// Records `out = alpha x + beta y` over the rows of a matrix, where `y` is a single row.
 pub fn record_rows(
     program: &mut Program,
     [x, y, out]: [View; 3],

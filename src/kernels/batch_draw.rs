@@ -1,4 +1,4 @@
-//! A batch: for each row an image of the member's training set and a noise level,
+//! A batch: for each row, an image of the member's training set and a noise level,
 //! `ln σ ~ N(mean, deviation²)`, drawn at the member's clock.
 
 use super::noise::CLOCK;
@@ -17,7 +17,7 @@ params! {
     }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "batch_draw",
     wgsl: &[VIEWS, RNG, wgsl!("batch_draw.wgsl")],

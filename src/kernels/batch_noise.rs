@@ -1,9 +1,9 @@
-//! What the network learns from: the noisy images `c_in (y + σ n)` and the targets
+//! The network's inputs and targets: noisy images `c_in (y + σ n)` and
 //! `(σ y - σ_data² n) / (σ_data √(σ² + σ_data²))` (see [`super::Edm`]).
 
 use super::Edm;
 use super::noise::CLOCK;
-use super::{Call, RNG, VIEWS, cover, params, wgsl};
+use super::{Call, DRAWS, RNG, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::rng::{Stream, fill_normals_keyed};
@@ -12,10 +12,10 @@ params! {
     struct Params { rows: u32, cols: u32, stream: u32, images: u32, sigma_data: f32 }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "batch_noise",
-    wgsl: &[VIEWS, RNG, wgsl!("batch_noise.wgsl")],
+    wgsl: &[VIEWS, RNG, DRAWS, wgsl!("batch_noise.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("clock", Access::Read),
@@ -28,7 +28,7 @@ pub static KERNEL: Kernel = Kernel {
     cpu,
 };
 
-/// Records inputs `x` and targets for the images of a `pool` of `images` that `index` names.
+/// Records inputs `x` and targets for the images of a `pool` of `images` at the indices `index`.
 pub fn record(
     program: &mut Program,
     edm: Edm,

@@ -1,8 +1,8 @@
 //! 3×3 convolution with a border of zeros, and its gradient with respect to the input.
 //!
 //! Pixels are rows and channels are columns, so that the convolution is a sum of nine matrix
-//! multiplies, one for each tap. The rows of a register tile are the *same pixel of several images*.
-//! All of them meet the border at the same taps, so these taps are skipped and not multiplied by zeros:
+//! multiplies, one per tap. The rows of a register tile are the *same pixel of several images*.
+//! All of them meet the border at the same taps, so these taps are skipped instead of multiplied by zeros:
 //! a sixth of the work on 8×8 pixels, a third on 4×4. The CPU lays the images of a tile side by side,
 //! `[pixel][channel][image]`, once for all taps: then every tap reads its operands from front to back.
 //!
@@ -24,28 +24,28 @@ use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::platform::WASM_VECTORS;
 
-/// Taps of a kernel.
+/// Taps of a 3×3 kernel.
 pub const TAPS: usize = 9;
 
 /// How the output's resolution relates to the input's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// The same.
+    /// The same resolution.
     Same,
-    /// Half of it: every second pixel is computed.
+    /// Half the resolution: every second pixel is computed.
     Half,
-    /// Twice it: the input is enlarged first, each pixel to 2×2.
+    /// Twice the resolution: the input is enlarged first, each pixel to 2×2.
     Double,
 }
 
 /// Some channels of a batch of images: `stride` elements from one pixel to the next.
 ///
-/// Channels of two sources can lie side by side in one buffer, which makes them concatenated.
+/// Channels of two sources can lie side by side in one buffer, which concatenates them.
 #[derive(Debug, Clone, Copy)]
 pub struct Channels {
     /// The first channel of the first pixel.
     pub view: View,
-    /// All channels of a pixel, also those not seen here.
+    /// All channels of a pixel, including those outside this range.
     pub stride: usize,
 }
 
@@ -55,7 +55,7 @@ impl Channels {
         Self { view: view.into(), stride: channels }
     }
 
-    /// Those from `first` on.
+    /// The channels from `first` on.
     #[must_use]
     pub const fn from(self, first: usize) -> Self {
         Self { view: self.view.at(first), ..self }
@@ -75,7 +75,7 @@ impl Channels {
 /// The shape of a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conv {
-    /// Images.
+    /// Number of images.
     pub batch: usize,
     /// Height and width of the input.
     pub size: [usize; 2],
@@ -103,13 +103,13 @@ impl Conv {
         TAPS * self.channels[0] * self.channels[1]
     }
 
-    /// Where the bias begins, counted from the weights: tensors are aligned.
+    /// Offset of the bias from the first weight: tensors are aligned.
     #[must_use]
     pub const fn bias(&self) -> usize {
         self.weights().next_multiple_of(PARAMETER_ALIGN)
     }
 
-    /// Elements from the first weight to the last bias.
+    /// Number of elements from the first weight to the last bias.
     #[must_use]
     pub const fn parameters(&self) -> usize {
         self.bias() + self.channels[1]
@@ -135,7 +135,7 @@ impl Conv {
         }
     }
 
-    /// Records `out = conv(x) + bias`, plus `add` if there is one.
+    /// Records `out = conv(x) + bias`, plus `add` if given.
     pub fn record(
         &self,
         program: &mut Program,
@@ -147,7 +147,7 @@ impl Conv {
         self.record_direction(program, Direction::Forward, x, parameters, add, out)
     }
 
-    /// Records the gradient with respect to `x`, given `d_out`, plus `add` if there is one.
+    /// Records the gradient with respect to `x`, given `d_out`, plus `add` if given.
     pub fn record_backward_input(
         &self,
         program: &mut Program,
@@ -202,7 +202,7 @@ impl Conv {
         let bindings = [
             source.bind(self.batch * source_size[0] * source_size[1], source_channels),
             (parameters, self.parameters()),
-            // Without an addend its binding is a stand-in that nobody reads.
+            // Without an addend, the binding is a placeholder that is never read.
             add.map_or((parameters, 1), |add| add.bind(self.batch * pixels, target_channels)),
             target.bind(self.batch * pixels, target_channels),
         ];
@@ -228,9 +228,9 @@ impl Conv {
     }
 }
 
-/// Blocks of four by four in a register tile: those of the engine's matrix multiply, or fewer if a
-/// result of this shape has no more. One, where that goes through workgroup memory: a convolution does
-/// not, and with four blocks so few threads fit beside each other that none is ready while others load.
+/// Blocks of four by four in a register tile: those of the engine's matrix multiply, or fewer if the
+/// result is smaller. If that matrix multiply uses workgroup memory, it is one: a convolution does not use
+/// it, and with four blocks so few threads fit that none is ready while others load.
 pub(super) fn quads(program: &Program, [rows, cols]: [usize; 2]) -> [u32; 2] {
     let tile = program.profile().tile;
     if tile.depth > 0 {
@@ -240,7 +240,7 @@ pub(super) fn quads(program: &Program, [rows, cols]: [usize; 2]) -> [u32; 2] {
     [side(tile.rows, rows), side(tile.cols, cols)]
 }
 
-/// Which way a stage goes.
+/// The direction of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
     Forward,
@@ -267,7 +267,7 @@ params! {
     }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "conv",
     wgsl: &[VIEWS, VALUE, wgsl!("conv.wgsl")],
@@ -292,7 +292,7 @@ fn cpu(call: &mut Call<'_>) {
     let batch = p.batch as usize;
     let [source_image, target_image] = p.images();
     let channels = (p.source_channels * p.target_channels) as usize;
-    // Two pieces to a thread: one that comes late leaves the last to another.
+    // Two pieces per thread, so that another thread can take over when one is late.
     let threads = call.threads(batch * links.all.len() * channels);
     let images = batch.div_ceil(if threads > 1 { 2 * threads } else { 1 });
     let work = |piece: usize, [out]: [&mut [f32]; 1]| {
@@ -309,7 +309,7 @@ fn cpu(call: &mut Call<'_>) {
 }
 
 impl Params {
-    /// Elements from one image to the next, of the source and of the target.
+    /// Elements from one image to the next, in the source and in the target.
     const fn images(&self) -> [usize; 2] {
         [
             (self.source_height * self.source_width * self.source_stride) as usize,
@@ -317,7 +317,7 @@ impl Params {
         ]
     }
 
-    /// The same of the addend.
+    /// Elements from one image to the next in the addend.
     const fn add_image(&self) -> usize {
         (self.target_height * self.target_width * self.add_stride) as usize
     }
@@ -330,20 +330,20 @@ pub(super) fn input(o: usize, k: usize, [up, down]: [u32; 2], len: usize) -> Opt
     Some(q / up as usize).filter(|&i| i < len)
 }
 
-/// Which taps meet which pixels.
+/// Which taps link which pixels.
 #[derive(Default)]
 struct Links {
     /// `(tap, pixel of the source image)`, for each target pixel in turn.
     all: Vec<(usize, usize)>,
-    /// Where the links of each target pixel end.
+    /// Where the links of each target pixel end in `all`.
     ends: Vec<usize>,
 }
 
-/// What a call prepares before its loops.
+/// Scratch space that a call prepares before its loops.
 #[derive(Default)]
 struct Scratch {
     links: Links,
-    /// See [`PackWeights`].
+    /// Panels of weights, see [`PackWeights`].
     weights: Memory,
 }
 
@@ -376,7 +376,7 @@ impl Links {
     }
 }
 
-/// The taps that link pixel `target` of an axis to source pixels, and these.
+/// The taps that link pixel `target` of an axis to source pixels, and those pixels.
 fn axis(
     adjoint: bool,
     target: usize,
@@ -393,8 +393,8 @@ fn axis(
     forward.filter(move |_| !adjoint).chain(back.filter(move |_| adjoint))
 }
 
-/// Blocks of target channels, as wide as two vectors, or as one where that is enough: the first
-/// channel of each, and whether it is a wide one.
+/// Blocks of target channels, as wide as two vectors, or as one where that suffices: the first channel of
+/// each, and whether it is a wide one.
 #[inline(always)]
 pub(super) fn column_blocks<const LANES: usize>(
     channels: usize,
@@ -402,8 +402,8 @@ pub(super) fn column_blocks<const LANES: usize>(
     (0..channels).step_by(2 * LANES).map(move |first| (first, channels - first > LANES))
 }
 
-/// Copies the weights to panels, one for each block of target channels: `[tap][source channel]`, then
-/// the channels of the block.
+/// Copies the weights to panels, one per block of target channels: `[tap][source channel]`, then the
+/// channels of the block.
 struct PackWeights<'a> {
     p: Params,
     parameters: &'a [f32],
@@ -476,7 +476,7 @@ impl Vectorized for Work<'_> {
 }
 
 impl Work<'_> {
-    /// Images `begin .. begin + R`.
+    /// Computes images `begin .. begin + R`.
     #[inline(always)]
     fn images<const R: usize, const LANES: usize, const PAIR: usize, const FMA: bool>(
         &mut self,
@@ -503,7 +503,7 @@ impl Work<'_> {
         *self.panel = panel;
     }
 
-    /// Target channels `first .. first + N` of them.
+    /// Computes target channels `first .. first + N` of these images.
     #[inline(always)]
     fn columns<const R: usize, const N: usize, const FMA: bool>(
         &mut self,
@@ -542,7 +542,7 @@ impl Work<'_> {
     }
 }
 
-/// Adds to `sums` what the links bring: row `i` is of image `i`.
+/// Adds the products of the links to `sums`; row `i` belongs to image `i`.
 #[inline(always)]
 fn multiply<const R: usize, const N: usize, const FMA: bool>(
     sums: &mut [[f32; N]; R],

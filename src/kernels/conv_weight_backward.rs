@@ -1,9 +1,9 @@
 //! The gradient of a [`Conv`] with respect to its weights and bias: for each tap, input channels ×
 //! output channels summed over the pixels of all images.
 //!
-//! The sum is long and its result small, so it is cut into parts of the batch that are added up by a
-//! second stage in a fixed order; [`Profile::parts`](crate::compute::Profile) says how many it takes
-//! to keep the engine busy.
+//! The sum is long and its result small, so it is cut into parts of the batch, which a second stage adds
+//! up in a fixed order; [`Profile::parts`](crate::compute::Profile) is the number of parts that keeps the
+//! engine busy.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -34,7 +34,7 @@ params! {
     }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "conv_weight_backward",
     wgsl: &[VIEWS, VALUE, wgsl!("conv_weight_backward.wgsl")],
@@ -43,7 +43,7 @@ pub static KERNEL: Kernel = Kernel {
     cpu,
 };
 
-/// Images in a part, and parts, of a batch.
+/// Images per part, and parts, of a batch.
 fn parts(program: &Program, conv: &Conv) -> [usize; 2] {
     let span = conv.batch.div_ceil(program.profile().parts as usize);
     [span, conv.batch.div_ceil(span)]
@@ -125,7 +125,7 @@ fn cpu(call: &mut Call<'_>) {
         let images = span.min(batch - begin);
         let (x, d_out) = (&x[begin * input_image..], &d_out[begin * output_image..]);
         let (weights, rest) = out.split_at_mut(TAPS * m * n);
-        // What lies between weights and bias is no parameter, and has no gradient.
+        // The gap between weights and bias holds no parameters and has no gradient.
         rest.fill(0.0);
         let bias = &mut rest[p.bias as usize - TAPS * m * n..];
         let pixels = images * (p.output_height * p.output_width) as usize;
@@ -151,7 +151,7 @@ fn cpu(call: &mut Call<'_>) {
 }
 
 impl Params {
-    /// Elements from one image to the next, of the input and of the output.
+    /// Elements from one image to the next, in the input and in the output.
     const fn images(&self) -> [usize; 2] {
         [
             (self.input_height * self.input_width * self.input_stride) as usize,
@@ -159,7 +159,7 @@ impl Params {
         ]
     }
 
-    /// Pixels of an image, of the input and of the output.
+    /// Pixels of an image, in the input and in the output.
     const fn pixels(&self) -> [usize; 2] {
         [
             (self.input_height * self.input_width) as usize,
@@ -171,9 +171,9 @@ impl Params {
 /// Pixels of the input image and of the output image that meet at a tap.
 #[derive(Default)]
 struct Pairs {
-    /// For each tap in turn.
+    /// The pairs of each tap in turn.
     all: Vec<(usize, usize)>,
-    /// Where the pairs of each tap end.
+    /// Where the pairs of each tap end in `all`.
     ends: Vec<usize>,
 }
 
@@ -211,18 +211,18 @@ impl Pairs {
     }
 }
 
-/// The first channel of a tile of `m` input channels. The heights of tiles are almost equal: a short
-/// last one would leave the multipliers idle.
+/// The first channel of a tile of `m` input channels. All tiles are about equally high: a short last one
+/// would leave the multipliers idle.
 const fn row_of(tile: usize, m: usize) -> usize {
     tile * m / m.div_ceil(TILE_ROWS)
 }
 
 /// Pixels whose products are added up before the sums go back to memory: their panels stay in the cache
-/// while all taps and channels take their turns.
+/// while all taps and channels are computed.
 const BLOCK: usize = 256;
 
 /// Some rows of the gradient of the weights, for one part of the batch. The images are copied to panels,
-/// a block of pixels at a time: one for each tile of input channels and one for each block of output
+/// a block of pixels at a time: one per tile of input channels and one per block of output
 /// channels, pixel by pixel.
 struct Work<'a> {
     p: Params,
@@ -297,7 +297,7 @@ impl Work<'_> {
         }
     }
 
-    /// Output channels `first .. first + N` of one tile of input channels at one tap.
+    /// Computes output channels `first .. first + N` of one tile of input channels at one tap.
     #[inline(always)]
     fn unit<const N: usize, const FMA: bool>(
         &mut self,
@@ -347,7 +347,7 @@ impl Work<'_> {
     }
 }
 
-/// Copies the first `cols` channels of as many pixels as `to` has room for; zeros follow them.
+/// Copies the first `cols` channels of as many pixels as fit into `to`, padded with zeros.
 #[inline(always)]
 fn gather<const N: usize>(from: &[f32], stride: usize, cols: usize, to: &mut [f32]) {
     for (to, from) in to.as_chunks_mut::<N>().0.iter_mut().zip(from.chunks(stride)) {
@@ -355,7 +355,7 @@ fn gather<const N: usize>(from: &[f32], stride: usize, cols: usize, to: &mut [f3
     }
 }
 
-/// Adds to `sums` the products of the pairs: row `i` is of input channel `i`.
+/// Adds the products of the pairs to `sums`; row `i` belongs to input channel `i`.
 #[inline(always)]
 fn multiply<const R: usize, const N: usize, const FMA: bool>(
     sums: &mut [[f32; N]; R],

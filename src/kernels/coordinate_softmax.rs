@@ -1,10 +1,10 @@
-//! One tile of a streaming softmax with a softmax of its own for every output coordinate `m`:
+//! One tile of a streaming softmax with separate weights for every output coordinate `m`:
 //!
 //! `D[m] = Σₙ softmaxₙ(-s[n, m] / 2σ²) yₙ[m]`,
 //!
-//! where `s` holds weighted squared distances `Σⱼ Q[j, m] (xⱼ - yₙⱼ)²`. With `Q = 1` it is D_M, with the
-//! support of a Wiener filter PCA-locality. State of a coordinate: `[largest logit, Σ w]`; the weighted
-//! sum is in `out` and is divided by `Σ w` at the end.
+//! where `s` holds weighted squared distances `Σⱼ Q[j, m] (xⱼ - yₙⱼ)²`. With `Q = 1` it is D_M; with the
+//! support of a Wiener filter it is PCA-locality. State of a coordinate: `[largest logit, Σ w]`; the
+//! weighted sum is in `out` and is divided by `Σ w` at the end.
 
 use std::cell::Cell;
 
@@ -17,10 +17,10 @@ params! {
     struct Params { rows: u32, images: u32, cols: u32, first: u32, sigma_stride: u32, reset: u32 }
 }
 
-/// Numbers of a coordinate's state.
+/// Number of values in a coordinate's state.
 pub const STATE: usize = 2;
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "coordinate_softmax",
     wgsl: &[VIEWS, wgsl!("coordinate_softmax.wgsl")],
@@ -39,13 +39,13 @@ pub static KERNEL: Kernel = Kernel {
 /// A tile of training images against a batch of noisy ones.
 #[derive(Debug, Clone, Copy)]
 pub struct CoordinateTile {
-    /// Noisy images.
+    /// Number of noisy images.
     pub rows: usize,
-    /// Training images in this tile.
+    /// Number of training images in this tile.
     pub images: usize,
-    /// Numbers in an image.
+    /// Values per image.
     pub cols: usize,
-    /// Number of the first training image in the pool.
+    /// Index of the first training image in the pool.
     pub first: usize,
 }
 
@@ -100,7 +100,7 @@ fn cpu(call: &mut Call<'_>) {
             out.fill(0.0);
         }
         let s = &s[begin * cols..end * cols];
-        // Along memory: image after image, with all coordinates side by side.
+        // In the order of memory: image after image, with all coordinates side by side.
         tops.clear();
         tops.extend(state.iter().map(|state| state[0]));
         for s in s.chunks_exact(cols) {

@@ -1,4 +1,4 @@
-//! The mean of `(f - target)²` over a batch: each row's share of it, and its gradient.
+//! The mean of `(f - target)²` over a batch: each row's contribution, and the gradient.
 
 use super::{Call, ROW_SUM, VIEWS, lane_sum, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
@@ -8,7 +8,7 @@ params! {
     struct Params { rows: u32, cols: u32 }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "denoising_loss",
     wgsl: &[VIEWS, ROW_SUM, wgsl!("denoising_loss.wgsl")],
@@ -22,7 +22,7 @@ pub static KERNEL: Kernel = Kernel {
     cpu,
 };
 
-/// Records the loss; `losses` takes one number for each row.
+/// Records the loss; `losses` receives one number per row.
 pub fn record(
     program: &mut Program,
     [f, expected, d, losses]: [View; 4],

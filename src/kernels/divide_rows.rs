@@ -8,7 +8,7 @@ params! {
     struct Params { rows: u32, cols: u32, by_stride: u32 }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "divide_rows",
     wgsl: &[VIEWS, wgsl!("divide_rows.wgsl")],

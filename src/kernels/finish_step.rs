@@ -1,13 +1,12 @@
-//! The end of a training step: judges it, sets the pace of the update and moves the clock on.
+//! The end of a training step: checks it, computes the scales of the update and advances the clock.
 //!
 //! A member whose loss or gradient is not finite, or whose loss blows up, is marked in its clock and
-//! frozen there: its weights stay what they last were, its clock says when, and the others go on.
+//! frozen: it keeps its last weights, its clock says when it diverged, and the other members continue.
 //!
 //! The learning rate at step `t` of `T` is `rate · min((t + 1) / warm_up, 1) ·
-//! ((1 - floor) cos(π t / 2T) + floor)`, the weights' moving average keeps
+//! ((1 - floor) cos(π t / 2T) + floor)`; the weights' moving average decays by
 //! `min(limit, (1 + t) / (10 + t))`.
 
-use super::adam::{BETA1, BETA2};
 use super::{Call, RNG, ROW_SUM, VIEWS, params, sum, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
@@ -29,7 +28,7 @@ params! {
     }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "finish_step",
     wgsl: &[VIEWS, RNG, ROW_SUM, wgsl!("finish_step.wgsl")],
@@ -48,27 +47,30 @@ pub static KERNEL: Kernel = Kernel {
 /// since the sum was last cleared, the last loss and the last gradient norm.
 pub const TRAINING_CLOCK: usize = 8;
 
-/// Numbers of a pace: whether there is an update, the two scales of Adam, that of the gradient, and
-/// the share of the new weights in their moving average.
+/// Numbers that an update needs: whether to update, Adam's two scales, the gradient's scale, and the
+/// fraction of the new weights in their moving average.
 pub const STEP_STATE: usize = 5;
 
-/// What rules the learning rate.
+/// The learning rate over a run, and the limits of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateSchedule {
     /// Highest learning rate.
     pub rate: f32,
-    /// Share of it that is left at the end.
+    /// Fraction of the rate that remains at the end.
     pub floor: f32,
     /// Steps of the linear rise at the beginning.
     pub warm_up: u32,
     /// Steps of the whole run.
     pub total: u32,
-    /// Largest norm of a gradient; a longer one is shortened to it.
+    /// Largest norm of a gradient; a longer gradient is scaled down to it.
     pub clip: f32,
-    /// Largest loss of a member that still learns.
+    /// Largest loss before a member counts as diverged.
     pub blow_up: f32,
-    /// Most that the moving average keeps of itself in a step.
+    /// Largest decay of the moving average per step.
     pub ema_limit: f32,
+    /// Decay of Adam's two moments per step. They start at zero, which the scales correct; 0 leaves the
+    /// learning rate unchanged.
+    pub betas: [f32; 2],
 }
 
 /// Records the stage, from `chunks` sums of squared gradients and the losses of `rows` rows.
@@ -78,6 +80,8 @@ pub fn record(
     [squares, losses, clock, out]: [View; 4],
     [chunks, rows]: [usize; 2],
 ) -> Result<()> {
+    // The logarithm of 0 is not finite; a power of the smallest number is close enough to 0.
+    let [log_beta1, log_beta2] = schedule.betas.map(|beta| beta.max(f32::MIN_POSITIVE).ln());
     let params = Params {
         chunks: chunks as u32,
         rows: rows as u32,
@@ -88,8 +92,8 @@ pub fn record(
         clip: schedule.clip,
         blow_up: schedule.blow_up,
         ema_limit: schedule.ema_limit,
-        log_beta1: BETA1.ln(),
-        log_beta2: BETA2.ln(),
+        log_beta1,
+        log_beta2,
     };
     let bindings = [(squares, chunks), (losses, rows), (clock, TRAINING_CLOCK), (out, STEP_STATE)];
     let constants = [("ROW_THREADS", program.profile().row_threads)];

@@ -7,26 +7,28 @@
 use super::Film;
 use super::group_moments::Groups;
 use super::matmul::silu;
-use super::{Call, LOGISTIC, VALUE, VIEWS, cover, params, side_by_side, wgsl, wide};
+use super::{Call, GROUPS, LOGISTIC, VALUE, VIEWS, cover, params, side_by_side, wgsl, wide};
 use crate::compute::simd::{self, Vectorized, load, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
 params! {
-    struct Params {
+    pub(super) struct Params {
         images: u32,
         pixels: u32,
         channels: u32,
         groups: u32,
         film_stride: u32,
         has_film: u32,
+        d_film_stride: u32,
+        keep: u32,
     }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "group_film_silu",
-    wgsl: &[VIEWS, VALUE, wgsl!("group_film_silu.wgsl")],
+    wgsl: &[VIEWS, VALUE, GROUPS, wgsl!("group_film_silu.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("x", Access::Read),
@@ -37,7 +39,7 @@ pub static KERNEL: Kernel = Kernel {
     cpu,
 };
 
-/// What a channel of an image is scaled and shifted by.
+/// How each channel of an image is scaled and shifted.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Affine {
     /// The moments of a normalization in groups.
@@ -47,7 +49,7 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// The bindings of moments and film; `absent` stands in for what is not there and not read.
+    /// The bindings of moments and film; `absent` is a placeholder for an absent one, which is never read.
     pub(super) fn bind(self, groups: Groups, absent: View) -> [(View, usize); 2] {
         [
             self.moments.map_or((absent, 1), |moments| (moments, groups.moments())),
@@ -55,9 +57,18 @@ impl Affine {
         ]
     }
 
-    /// Groups to normalize in, or 0.
-    pub(super) fn groups(self, groups: Groups) -> u32 {
-        if self.moments.is_some() { groups.groups as u32 } else { 0 }
+    /// The parameters of a stage; those of the gradients are 0.
+    pub(super) fn params(self, groups: Groups) -> Params {
+        Params {
+            images: groups.images as u32,
+            pixels: groups.pixels as u32,
+            channels: groups.channels as u32,
+            groups: if self.moments.is_some() { groups.groups as u32 } else { 0 },
+            film_stride: self.film.map_or(0, |film| film.stride as u32),
+            has_film: u32::from(self.film.is_some()),
+            d_film_stride: 0,
+            keep: 0,
+        }
     }
 }
 
@@ -69,14 +80,7 @@ pub fn record(
     out: View,
     groups: Groups,
 ) -> Result<()> {
-    let params = Params {
-        images: groups.images as u32,
-        pixels: groups.pixels as u32,
-        channels: groups.channels as u32,
-        groups: affine.groups(groups),
-        film_stride: affine.film.map_or(0, |film| film.stride as u32),
-        has_film: u32::from(affine.film.is_some()),
-    };
+    let params = affine.params(groups);
     let [moments, film] = affine.bind(groups, x);
     let bindings = [(x, groups.len()), moments, film, (out, groups.len())];
     let Groups { channels, .. } = groups;
@@ -92,11 +96,7 @@ pub fn record(
 fn cpu(call: &mut Call<'_>) {
     let p: Params = call.params();
     let (x, moments, film) = (call.read(0), call.read(1), call.read(2));
-    let affines = Affines {
-        channels: p.channels as usize,
-        moments: (p.groups > 0).then_some((moments, p.groups as usize)),
-        film: (p.has_film == 1).then_some((film, p.film_stride as usize)),
-    };
+    let affines = Affines::new(p, moments, film);
     let out = call.write(3);
     let pixels = p.pixels as usize;
     let image = pixels * affines.channels;
@@ -112,13 +112,13 @@ fn cpu(call: &mut Call<'_>) {
 #[derive(Clone, Copy)]
 pub(super) struct Affines<'a> {
     pub(super) channels: usize,
-    /// Moments, and groups of an image.
+    /// Moments, and number of groups per image.
     pub(super) moments: Option<(&'a [f32], usize)>,
     /// Scales and shifts, and elements from image to image.
     pub(super) film: Option<(&'a [f32], usize)>,
 }
 
-/// `N` channels of an image: `n = (x - mean) · inverse`, and the activation's argument is
+/// `N` channels of an image, with `n = (x - mean) · inverse` and the activation's argument
 /// `n · gain + shift`.
 pub(super) struct Block<const N: usize> {
     pub(super) mean: [f32; N],
@@ -127,8 +127,16 @@ pub(super) struct Block<const N: usize> {
     pub(super) shift: [f32; N],
 }
 
-impl Affines<'_> {
-    /// Channels `first .. first + N` of an image; `cols` of them exist.
+impl<'a> Affines<'a> {
+    pub(super) fn new(p: Params, moments: &'a [f32], film: &'a [f32]) -> Self {
+        Self {
+            channels: p.channels as usize,
+            moments: (p.groups > 0).then_some((moments, p.groups as usize)),
+            film: (p.has_film == 1).then_some((film, p.film_stride as usize)),
+        }
+    }
+
+    /// Channels `first .. first + N` of an image, of which `cols` exist.
     #[inline(always)]
     pub(super) fn block<const N: usize>(
         &self,
@@ -180,7 +188,7 @@ impl Affines<'_> {
 struct Work<'a> {
     x: &'a [f32],
     out: &'a mut [f32],
-    /// The first image of `out`.
+    /// Index of the first image of `out`.
     first: usize,
     pixels: usize,
     affines: Affines<'a>,
@@ -193,7 +201,7 @@ impl Vectorized for Work<'_> {
         let len = pixels * affines.channels;
         for (image, out) in (first..).zip(out.chunks_exact_mut(len)) {
             affines.apply::<LANES>(image, &x[image * len..][..len], out);
-            // A plain loop over the image, still in the cache, is what the compiler vectorizes.
+            // A plain loop over the image, which is still in the cache, because the compiler vectorizes it.
             for value in out {
                 *value = silu(*value);
             }

@@ -1,35 +1,22 @@
 //! The gradients of [`group_film_silu`](super::group_film_silu): of `g`, of `b`, and of `x` as if the
-//! moments were constants, which is all of it without a normalization;
+//! moments were constants, which is the whole gradient without a normalization;
 //! [`group_norm_backward`](super::group_norm_backward) adds the rest.
 
 use std::cell::Cell;
 
 use super::Film;
-use super::group_film_silu::{Affine, Affines};
+use super::group_film_silu::{Affine, Affines, Params};
 use super::group_moments::Groups;
 use super::silu::slope;
-use super::{ACTIVATION, Call, LOGISTIC, VIEWS, cover, params, side_by_side, wgsl};
+use super::{ACTIVATION, Call, GROUPS, LOGISTIC, VIEWS, cover, side_by_side, wgsl};
 use crate::compute::simd::{self, Vectorized, load, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
-params! {
-    struct Params {
-        images: u32,
-        pixels: u32,
-        channels: u32,
-        groups: u32,
-        film_stride: u32,
-        has_film: u32,
-        d_film_stride: u32,
-        keep: u32,
-    }
-}
-
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "group_film_silu_backward",
-    wgsl: &[VIEWS, ACTIVATION, wgsl!("group_film_silu_backward.wgsl")],
+    wgsl: &[VIEWS, ACTIVATION, GROUPS, wgsl!("group_film_silu_backward.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("x", Access::Read),
@@ -42,8 +29,8 @@ pub static KERNEL: Kernel = Kernel {
     cpu,
 };
 
-/// Records the stage. `d_film` is written also where the forward pass had no scales and shifts, with
-/// what their gradients would have been. `keep` adds to the old content of `d_x`.
+/// Records the stage. Without scales and shifts in the forward pass, `d_film` still receives what their
+/// gradients would be. `keep` adds to the old content of `d_x`.
 pub fn record(
     program: &mut Program,
     x: View,
@@ -55,14 +42,9 @@ pub fn record(
     groups: Groups,
 ) -> Result<()> {
     let params = Params {
-        images: groups.images as u32,
-        pixels: groups.pixels as u32,
-        channels: groups.channels as u32,
-        groups: affine.groups(groups),
-        film_stride: affine.film.map_or(0, |film| film.stride as u32),
-        has_film: u32::from(affine.film.is_some()),
         d_film_stride: d_film.stride as u32,
         keep: u32::from(keep),
+        ..affine.params(groups)
     };
     let [moments, film] = affine.bind(groups, x);
     let bindings = [
@@ -79,11 +61,7 @@ pub fn record(
 fn cpu(call: &mut Call<'_>) {
     let p: Params = call.params();
     let (x, moments, film, d_out) = (call.read(0), call.read(1), call.read(2), call.read(3));
-    let affines = Affines {
-        channels: p.channels as usize,
-        moments: (p.groups > 0).then_some((moments, p.groups as usize)),
-        film: (p.has_film == 1).then_some((film, p.film_stride as usize)),
-    };
+    let affines = Affines::new(p, moments, film);
     let (d_film, d_x) = (call.write(4), call.write(5));
     let image = (p.pixels * p.channels) as usize;
     let batch = p.images as usize;
@@ -107,7 +85,7 @@ thread_local! {
 
 struct Work<'a> {
     p: Params,
-    /// The first image of `d_film` and `d_x`.
+    /// Index of the first image of `d_film` and `d_x`.
     first: usize,
     x: &'a [f32],
     affines: Affines<'a>,
@@ -130,7 +108,7 @@ impl Vectorized for Work<'_> {
             let d_x = &mut d_x[i * len..][..len];
             let d_film = &mut d_film[i * p.d_film_stride as usize..][..2 * channels];
             affines.apply::<LANES>(image, x, scratch);
-            // A plain loop over the image, still in the cache, is what the compiler vectorizes.
+            // A plain loop over the image, which is still in the cache, because the compiler vectorizes it.
             for (d, d_out) in scratch.iter_mut().zip(d_out) {
                 *d = d_out * slope(*d);
             }

@@ -13,7 +13,7 @@ params! {
     struct Params { images: u32, pixels: u32, channels: u32, groups: u32, epsilon: f32 }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "group_moments",
     wgsl: &[VIEWS, wgsl!("group_moments.wgsl")],
@@ -22,33 +22,33 @@ pub static KERNEL: Kernel = Kernel {
     cpu,
 };
 
-/// Images of pixels of channels, in groups of as many channels each.
+/// The shape of images whose channels are normalized in groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Groups {
-    /// Images.
+    /// Number of images.
     pub images: usize,
-    /// Pixels of an image.
+    /// Pixels per image.
     pub pixels: usize,
-    /// Channels of a pixel.
+    /// Channels per pixel.
     pub channels: usize,
-    /// Groups of channels.
+    /// Groups of channels per pixel.
     pub groups: usize,
 }
 
 impl Groups {
-    /// Elements of all images.
+    /// Number of elements of all images.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.images * self.pixels * self.channels
     }
 
-    /// Whether there is no element.
+    /// Whether there are no elements.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Elements of their moments: mean and inverse deviation of each group of each image.
+    /// Number of elements of the moments: mean and inverse deviation per group and image.
     #[must_use]
     pub const fn moments(&self) -> usize {
         2 * self.images * self.groups
@@ -91,7 +91,7 @@ impl Vectorized for Work<'_> {
         for (image, out) in out.chunks_exact_mut(2 * groups).enumerate() {
             let x = &x[image * len..][..len];
             out.fill(0.0);
-            // Each channel is summed by itself, vectors of channels at a time, then its group.
+            // Sum each channel by itself, a vector of channels at a time, and then its group.
             for pass in 0..2 {
                 for first in (0..channels).step_by(LANES) {
                     let cols = LANES.min(channels - first);

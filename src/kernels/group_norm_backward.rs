@@ -7,28 +7,17 @@
 //! `Σ d_n = Σ (1 + g) d_b` and `Σ d_n n = Σ (1 + g) d_g` over the channels of the group.
 
 use super::Film;
+use super::group_film_silu::{Affine, Params};
 use super::group_moments::Groups;
-use super::{Call, VIEWS, cover, params, wgsl};
+use super::{Call, GROUPS, VIEWS, cover, wgsl};
 use crate::compute::simd::{self, Vectorized, load, store};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
-params! {
-    struct Params {
-        images: u32,
-        pixels: u32,
-        channels: u32,
-        groups: u32,
-        film_stride: u32,
-        has_film: u32,
-        d_film_stride: u32,
-    }
-}
-
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "group_norm_backward",
-    wgsl: &[VIEWS, wgsl!("group_norm_backward.wgsl")],
+    wgsl: &[VIEWS, GROUPS, wgsl!("group_norm_backward.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("x", Access::Read),
@@ -40,31 +29,22 @@ pub static KERNEL: Kernel = Kernel {
     cpu,
 };
 
-/// Records the stage.
+/// Records the stage, which changes `d_x` in place.
 pub fn record(
     program: &mut Program,
     x: View,
-    moments: View,
-    film: Option<Film>,
+    affine: Affine,
     d_film: Film,
     d_x: View,
     groups: Groups,
 ) -> Result<()> {
-    let params = Params {
-        images: groups.images as u32,
-        pixels: groups.pixels as u32,
-        channels: groups.channels as u32,
-        groups: groups.groups as u32,
-        film_stride: film.map_or(0, |film| film.stride as u32),
-        has_film: u32::from(film.is_some()),
-        d_film_stride: d_film.stride as u32,
-    };
-    let columns = 2 * groups.channels;
+    let params = Params { d_film_stride: d_film.stride as u32, ..affine.params(groups) };
+    let [moments, film] = affine.bind(groups, x);
     let bindings = [
         (x, groups.len()),
-        (moments, groups.moments()),
-        film.map_or((x, 1), |film| film.bind(groups.images, columns)),
-        d_film.bind(groups.images, columns),
+        moments,
+        film,
+        d_film.bind(groups.images, 2 * groups.channels),
         (d_x, groups.len()),
     ];
     program.stage(&KERNEL, &[], &params, &bindings, cover(groups.images * groups.groups))

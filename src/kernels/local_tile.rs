@@ -1,15 +1,15 @@
-//! One tile of a streaming softmax whose logits look at a window around each pixel: the local score
+//! One tile of a streaming softmax whose logits compare a window around each pixel: the local score
 //! machines of Kamb and Ganguli (2025).
 //!
-//! For pixel `m` of a noisy image `x`, a candidate is a training image `y`, seen from a shift `s`:
+//! For pixel `m` of a noisy image `x`, a candidate is a training image `y` under a shift `s`:
 //!
 //! `logit = -‖(x - y(· + s))_Ω(m)‖² / 2σ²`, with value `y(m + s)`,
 //!
-//! where Ω(m) is the square of `2r + 1` pixels around `m`. With no shift but 0 this is the local machine
-//! (LS); with every circular shift the equivariant one (ELS), whose windows wrap around. The radius
+//! where Ω(m) is the square of `2r + 1` pixels around `m`. With the shift 0 alone this is the local machine
+//! (LS); with every circular shift it is the equivariant one (ELS), whose windows wrap around. The radius
 //! follows from the noise level: it is the number of `thresholds` that σ reaches.
 //!
-//! Distances are sums of squares and nothing is subtracted, so they keep their digits at low noise.
+//! Distances are sums of squares without a subtraction, so they keep their digits at low noise.
 //! State of a pixel: `[largest logit, Σ w]`; the weighted sum of values is in `out` and is divided by
 //! `Σ w` at the end. As in [`softmax_tile`](super::softmax_tile), a larger logit rescales what came
 //! before.
@@ -37,13 +37,13 @@ params! {
     }
 }
 
-/// Numbers of a pixel's state.
+/// Number of values in a pixel's state.
 pub const STATE: usize = 2;
 
 /// Most pixels on a side: the shader keeps an image's distances in workgroup memory.
 pub const MAX_SIDE: usize = 32;
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "local_tile",
     wgsl: &[VIEWS, wgsl!("local_tile.wgsl")],
@@ -63,13 +63,13 @@ pub static KERNEL: Kernel = Kernel {
 /// A tile of training images against a batch of noisy ones.
 #[derive(Debug, Clone, Copy)]
 pub struct LocalTile {
-    /// Noisy images.
+    /// Number of noisy images.
     pub rows: usize,
     /// Height, width and channels of an image.
     pub shape: [usize; 3],
-    /// Training images in this tile.
+    /// Number of training images in this tile.
     pub images: usize,
-    /// Number of the first of them in the pool.
+    /// Index of the tile's first image in the pool.
     pub first: usize,
     /// Whether windows are compared at every circular shift.
     pub equivariant: bool,
@@ -77,7 +77,7 @@ pub struct LocalTile {
     pub thresholds: usize,
 }
 
-/// Records the tile: `images` are those of the tile, `range` is the member's training set, `[first,
+/// Records the tile: `images` holds the tile's images, `range` is the member's training set, `[first,
 /// end)` in the pool.
 pub fn record(
     program: &mut Program,
@@ -111,13 +111,13 @@ pub fn record(
     program.stage(&KERNEL, &[], &params, &bindings, [rows, 1])
 }
 
-/// Candidates whose logits are compared before the state is touched.
+/// Candidates whose logits are compared before the state changes.
 const GROUP: usize = 8;
 
-/// What a thread needs for one row, kept from call to call so that running allocates nothing.
+/// Scratch space of a thread for one row, kept from call to call so that running allocates nothing.
 #[derive(Default)]
 struct Scratch {
-    /// Squared differences with a border of `radius` pixels, and sums of powers of two of them.
+    /// Squared differences with a border of `radius` pixels, and their sums over powers of two.
     padded: Vec<f32>,
     doubled: Vec<f32>,
     /// Sums along rows, with a border above and below.
@@ -282,19 +282,19 @@ fn update(
     }
 }
 
-/// The images' shape and the window.
+/// The shape of the images, and the window.
 #[derive(Clone, Copy)]
 struct Frame {
     height: usize,
     width: usize,
     channels: usize,
     radius: usize,
-    /// Whether windows wrap around the border; else they end there.
+    /// Whether windows wrap around the border instead of ending there.
     wraps: bool,
 }
 
 impl Frame {
-    /// The pixel that lies under each pixel of an image shifted by `[dy, dx]`.
+    /// Maps each pixel to the pixel under it in an image shifted by `[dy, dx]`.
     fn shifted(self, [dy, dx]: [usize; 2]) -> impl Iterator<Item = usize> {
         let Self { height, width, .. } = self;
         (0..height).flat_map(move |i| {
@@ -303,10 +303,10 @@ impl Frame {
         })
     }
 
-    /// Writes to `out` the squared distance of each pixel's windows.
+    /// Writes to `out` the squared distance of the windows around each pixel.
     ///
     /// Sums over the window are sums along rows, then along columns, each made of sums of 1, 2, 4, …
-    /// neighbours: no number is ever subtracted.
+    /// neighbours, so that no number is ever subtracted.
     #[inline(always)]
     fn distances(
         self,
@@ -317,7 +317,7 @@ impl Frame {
         out: &mut [f32],
     ) {
         let Self { height, width, channels, radius, wraps } = self;
-        // A window that is larger than the image sees all of it, and no pixel twice.
+        // A window larger than the image covers all of it, and no pixel twice.
         let [down, across] = [height, width].map(|side| {
             let most = if wraps { (side - 1) / 2 } else { side - 1 };
             radius.min(most)

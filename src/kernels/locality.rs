@@ -1,11 +1,11 @@
-//! Which inputs an output coordinate looks at: the weights `Q` of PCA-locality (Lukoianov et al., 2025),
-//! from the Wiener filter `W`, in place.
+//! Which inputs each output coordinate depends on: the weights `Q` of PCA-locality (Lukoianov et al.,
+//! 2025), computed from the Wiener filter `W` in place.
 //!
 //! - [`Locality::Threshold`]: `Q[j, m] = 1` where `|W[j, m] / W[j, j]|` is at least `τ` times the largest
 //!   such ratio of the whole matrix, else 0.
 //! - [`Locality::Soft`]: `Q[j, m] = |W[j, m] / W[m, m]|`.
 //!
-//! A coordinate that does not vary has no ratio, and nobody looks at it.
+//! A coordinate that does not vary has no ratio, and no output depends on it.
 
 use super::{Call, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
@@ -18,13 +18,13 @@ params! {
 /// How the filter becomes weights.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Locality {
-    /// Zero or one, by this share of the largest ratio.
+    /// Zero or one, by this fraction of the largest ratio.
     Threshold(f32),
-    /// As the filter weighs.
+    /// The filter's own relative weights.
     Soft,
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "locality",
     wgsl: &[VIEWS, wgsl!("locality.wgsl")],
@@ -71,7 +71,7 @@ fn cpu(call: &mut Call<'_>) {
     }
 }
 
-/// One over a variance, or 0 where there is none.
+/// One over a variance, or 0 if the variance is 0.
 fn inverse(variance: f32) -> f32 {
     if variance > 1e-12 { 1.0 / variance } else { 0.0 }
 }

@@ -1,4 +1,4 @@
-//! `C = f(A·B)`: the heart of everything.
+//! Matrix multiply `C = f(A·B)`, which takes most of the time.
 //!
 //! `A` is `m × k`, `B` is `k × n`, all row-major and dense; [`Layout`] says which operand is stored
 //! transposed. The epilogue adds to what `C` held, adds a bias row and applies an activation, so
@@ -9,6 +9,10 @@ pub use crate::compute::Tile;
 use crate::compute::gemm::{Operand, gemm};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
+
+/// Terms from which a sum may be cut into parts, and elements of a result up to which that pays off.
+const LONG: usize = 2048;
+const SMALL: usize = 1 << 15;
 
 /// Which operand is stored transposed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,30 +25,31 @@ pub enum Layout {
     Tn,
 }
 
-/// What happens to an element last.
+/// The last operation on each element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activation {
-    /// Nothing.
+    /// No activation.
     Identity,
     /// `x / (1 + e⁻ˣ)`.
     Silu,
 }
 
-/// What becomes of the old content of `C`.
+/// What happens to the old content of `C`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// It is overwritten.
+    /// Overwrites the old content.
     Nothing,
-    /// It is added to.
+    /// Adds to the old content.
     All,
-    /// Column `j` is first multiplied by element `j` of the view: a softmax state's rescaling.
+    /// Adds to the old content after multiplying column `j` by element `j` of the view: a softmax state's
+    /// rescaling.
     Rescaled(View),
 }
 
 /// A matrix multiply to record.
 #[derive(Debug, Clone, Copy)]
 pub struct Matmul {
-    /// Storage of the operands.
+    /// How the operands are stored.
     pub layout: Layout,
     /// Left operand.
     pub a: View,
@@ -60,14 +65,14 @@ pub struct Matmul {
     pub k: usize,
     /// A row added to every row of the result.
     pub bias: Option<View>,
-    /// What happens to the old content.
+    /// What happens to the old content of `c`.
     pub keep: Keep,
-    /// What happens last.
+    /// The last operation.
     pub activation: Activation,
 }
 
 impl Matmul {
-    /// `C = A·B` with nothing else.
+    /// Creates `C = A·B` without bias, old content or activation.
     pub fn new(
         layout: Layout,
         a: impl Into<View>,
@@ -95,36 +100,61 @@ impl Matmul {
         Self { bias: Some(bias.into()), ..self }
     }
 
-    /// Keeps the old content.
+    /// Sets what happens to the old content.
     #[must_use]
     pub const fn keep(self, keep: Keep) -> Self {
         Self { keep, ..self }
     }
 
-    /// Applies an activation.
+    /// Sets the activation.
     #[must_use]
     pub const fn activation(self, activation: Activation) -> Self {
         Self { activation, ..self }
     }
 
-    /// Records with the tile that suits the engine.
+    /// How many parts to cut the sum into, so that a small result keeps the engine busy. `C` then receives
+    /// that many results one after the other, which remain to be added up.
+    #[must_use]
+    pub fn parts(&self, program: &Program) -> usize {
+        let most = program.profile().parts as usize;
+        let long = self.k >= LONG && self.m * self.n <= SMALL && self.keep == Keep::Nothing;
+        if long && self.bias.is_none() { self.k.div_ceil(self.span(most)) } else { 1 }
+    }
+
+    /// Number of terms in each of `parts` sums, a multiple of the vector length.
+    const fn span(&self, parts: usize) -> usize {
+        self.k.div_ceil(parts).next_multiple_of(4)
+    }
+
+    /// Records the multiply with the tile that suits the engine, its sum cut into `parts`.
+    pub fn record_in(self, program: &mut Program, parts: usize) -> Result<()> {
+        let tile = program.profile().tile;
+        self.record_parts(program, tile, parts)
+    }
+
+    /// Records the multiply with the tile that suits the engine.
     pub fn record(self, program: &mut Program) -> Result<()> {
         let tile = program.profile().tile;
         self.record_with(program, tile)
     }
 
-    /// Records with a given tile.
+    /// Records the multiply with a given tile.
     pub fn record_with(self, program: &mut Program, tile: Tile) -> Result<()> {
+        self.record_parts(program, tile, 1)
+    }
+
+    fn record_parts(self, program: &mut Program, tile: Tile, parts: usize) -> Result<()> {
         let Self { m, n, k, .. } = self;
         let members = program.members();
         let (kernel, tile) = if tile.depth > 0 {
-            (&matmul_workgroup::KERNEL, matmul_workgroup::fill(tile, [m, n], members))
+            (&matmul_workgroup::KERNEL, matmul_workgroup::fill(tile, [m, n], parts * members))
         } else if matmul_vec4::fits(&self, tile, members) {
             (&matmul_vec4::KERNEL, tile)
         } else {
             (&KERNEL, Tile { rows: tile.rows.min(4), cols: tile.cols.min(4), ..tile })
         };
         let tile = tile.stacked(n);
+        let [x, y] = tile.workgroups(m, n);
         let params = Params {
             m: m as u32,
             n: n as u32,
@@ -137,8 +167,10 @@ impl Matmul {
             },
             silu: u32::from(self.activation == Activation::Silu),
             stored: self.layout as u32,
+            span: self.span(parts) as u32,
+            blocks: y as u32,
         };
-        // An operand that is not there is bound to `A`; the parameters say that nobody reads it.
+        // An absent operand is bound to `A`; the parameters say that it is not read.
         let absent = (self.a, 1);
         let rescale = if let Keep::Rescaled(view) = self.keep { (view, n) } else { absent };
         program.stage(
@@ -155,6 +187,8 @@ impl Matmul {
                 ("THREADS_X", tile.threads_x),
                 ("THREADS_Y", tile.threads_y),
                 ("DEPTH", tile.depth),
+                ("WORKGROUP_WORDS", matmul_workgroup::words(tile)),
+                ("SPLIT", u32::from(parts > 1)),
             ],
             &params,
             &[
@@ -162,18 +196,18 @@ impl Matmul {
                 (self.b, k * n),
                 self.bias.map_or(absent, |bias| (bias, n)),
                 rescale,
-                (self.c, m * n),
+                (self.c, parts * m * n),
             ],
-            tile.workgroups(m, n),
+            [x, y * parts],
         )
     }
 }
 
 params! {
-    struct Params { m: u32, n: u32, k: u32, has_bias: u32, keep: u32, silu: u32, stored: u32 }
+    struct Params { m: u32, n: u32, k: u32, has_bias: u32, keep: u32, silu: u32, stored: u32, span: u32, blocks: u32 }
 }
 
-/// For any shape, a small tile to a thread.
+/// The variant for any shape, with a small tile per thread.
 pub static KERNEL: Kernel = variant("matmul", &[VIEWS, wgsl!("matmul.wgsl"), SHARED]);
 
 /// WGSL that all variants share.

@@ -4,11 +4,11 @@ use super::matmul::{Keep, Layout, Matmul, SHARED, Tile, variant};
 use super::{VIEWS, aligned, wgsl};
 use crate::compute::Kernel;
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = variant("matmul_vec4", &[VIEWS, wgsl!("matmul_vec4.wgsl"), SHARED]);
 
-/// Whether the tile is made of blocks of four by four, and every row that is loaded or stored begins
-/// at a multiple of four, for each member.
+/// Whether the tile consists of blocks of four by four, and every row that is loaded or stored begins at a
+/// multiple of four, for each member.
 pub(super) fn fits(matmul: &Matmul, tile: Tile, members: usize) -> bool {
     let rescale = if let Keep::Rescaled(view) = matmul.keep { Some(view) } else { None };
     tile.rows.is_multiple_of(4)

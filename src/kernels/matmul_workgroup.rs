@@ -1,12 +1,18 @@
-//! The variant of [`matmul`](super::matmul) that goes through workgroup memory, for any shape.
+//! The variant of [`matmul`](super::matmul) that uses workgroup memory, for any shape.
 
 use super::matmul::{SHARED, Tile, variant};
 use super::{VIEWS, wgsl};
 use crate::compute::Kernel;
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel =
     variant("matmul_workgroup", &[VIEWS, wgsl!("matmul_workgroup.wgsl"), SHARED]);
+
+/// Words of workgroup memory: the workgroup's part of both operands, and one word of padding per row.
+pub(super) const fn words(tile: Tile) -> u32 {
+    let [rows, cols] = tile.block();
+    tile.depth * (rows + cols + 2) as u32
+}
 
 /// Workgroups that keep most GPUs busy.
 const BUSY: usize = 32;

@@ -1,7 +1,7 @@
-//! The posterior of a mixture of low-rank Gaussians, and what each of them makes of its coordinates.
+//! The posterior of a mixture of low-rank Gaussians, and the coordinates that it leads to.
 //!
 //! Component `k` has mean `mₖ`, weight `wₖ` and variances `λ` along `rank` axes; `a` are the coordinates
-//! of `x - mₖ` along them, and what is left of `x - mₖ` has length `ρ`. Under noise of level σ
+//! of `x - mₖ` along them, and the remainder of `x - mₖ` has length `ρ`. Under noise of level σ
 //!
 //! `ln pₖ(x) = ln wₖ - ½ [Σ ln(1 + λ/σ²) + Σ a²/(λ + σ²) + ρ²/σ²] + const`,
 //!
@@ -15,7 +15,7 @@ params! {
     struct Params { rows: u32, components: u32, rank: u32, full: u32, sigma_stride: u32 }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "mixture_posterior",
     wgsl: &[VIEWS, wgsl!("mixture_posterior.wgsl")],
@@ -34,19 +34,19 @@ pub static KERNEL: Kernel = Kernel {
 /// The shape of a mixture in a program.
 #[derive(Debug, Clone, Copy)]
 pub struct MixtureShape {
-    /// Noisy images.
+    /// Number of noisy images.
     pub rows: usize,
-    /// Gaussians.
+    /// Number of Gaussians.
     pub components: usize,
-    /// Axes of each.
+    /// Number of axes of each Gaussian.
     pub rank: usize,
-    /// Whether the axes span everything: then nothing is left of `x - mₖ`, and rounding must not
-    /// pretend otherwise.
+    /// Whether the axes span the whole space: then `x - mₖ` has no remainder, and rounding must not
+    /// create one.
     pub full: bool,
 }
 
 /// Records the posterior. `distances` holds `‖x - mₖ‖²`; `z` holds the coordinates, component after
-/// component, and takes what becomes of them.
+/// component, and receives the new ones.
 pub fn record(
     program: &mut Program,
     shape: MixtureShape,

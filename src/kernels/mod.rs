@@ -37,6 +37,7 @@ pub mod precondition_output;
 pub mod rank_candidates;
 pub mod refine_mean;
 pub mod row_compare;
+pub mod sgd;
 mod shared;
 pub mod shrink;
 pub mod silu;
@@ -48,6 +49,7 @@ pub mod squared_differences;
 pub mod transpose_divide;
 
 pub use shared::{Choice, Edm, Film, Rates};
+use shared::{optimizer, precondition};
 
 use std::mem::take;
 use std::ops::Range;
@@ -55,7 +57,7 @@ use std::ops::Range;
 pub use crate::compute::{Call, Slot};
 use crate::compute::{Kernel, View};
 
-/// All kernels, for tests that hold every one of them to the same rules.
+/// All kernels, for tests that check the same rules on each.
 pub static ALL: &[&Kernel] = &[
     &adam::KERNEL,
     &axpby::KERNEL,
@@ -91,6 +93,7 @@ pub static ALL: &[&Kernel] = &[
     &rank_candidates::KERNEL,
     &refine_mean::KERNEL,
     &row_compare::KERNEL,
+    &sgd::KERNEL,
     &shrink::KERNEL,
     &silu::KERNEL,
     &silu_backward::KERNEL,
@@ -101,20 +104,20 @@ pub static ALL: &[&Kernel] = &[
     &transpose_divide::KERNEL,
 ];
 
-/// Tensors of a network begin at multiples of this, so that kernels may load vectors.
+/// Tensors of a network begin at multiples of this, so that kernels can load vectors.
 pub(crate) const PARAMETER_ALIGN: usize = 4;
 
 /// Threads of a one-dimensional workgroup.
 pub const THREADS: usize = 64;
 
-/// Workgroups that cover `elements`, one thread each.
+/// Workgroups that cover `elements`, with one thread each.
 #[must_use]
 pub const fn cover(elements: usize) -> [usize; 2] {
     [elements.div_ceil(THREADS), 1]
 }
 
-/// Whether every member's part of the view begins at a multiple of four elements, so that they can be
-/// loaded four at a time.
+/// Whether every member's part of the view begins at a multiple of four elements, so that four can be
+/// loaded at a time.
 fn aligned(view: View, members: usize) -> bool {
     view.offset.is_multiple_of(4) && (members == 1 || view.buffer.len().is_multiple_of(4))
 }
@@ -139,7 +142,7 @@ macro_rules! wgsl {
 }
 use wgsl;
 
-/// The first `N` bytes of the compact text, and how many it has.
+/// The first `N` bytes of the compact text, and its length.
 const fn compact<const N: usize>(text: &[u8]) -> ([u8; N], usize) {
     let (mut out, mut len, mut at) = ([0; N], 0, 0);
     let (mut last, mut in_comment) = (b'\n', false);
@@ -167,40 +170,50 @@ pub const VALUE: &str = wgsl!("shared/value.wgsl");
 pub const VIEWS: &str = wgsl!("shared/views.wgsl");
 /// WGSL of the random numbers.
 pub const RNG: &str = wgsl!("shared/rng.wgsl");
+/// WGSL of the loop over elements with a random number each.
+pub const DRAWS: &str = wgsl!("shared/draws.wgsl");
 /// WGSL of the activation and its derivative.
 pub const ACTIVATION: &str = wgsl!("shared/activation.wgsl");
 /// WGSL of a sum over the `ROW_THREADS` threads of a workgroup.
 pub const ROW_SUM: &str = wgsl!("shared/row_sum.wgsl");
+/// WGSL of the loop over weights that optimizers share.
+pub const OPTIMIZER: &str = wgsl!("shared/optimizer.wgsl");
+/// WGSL that both halves of the preconditioning share.
+pub const PRECONDITION: &str = wgsl!("shared/precondition.wgsl");
+/// WGSL of the parameters of stages on groups of channels.
+pub const GROUPS: &str = wgsl!("shared/groups.wgsl");
+/// WGSL of the parameters and bindings of stages on pairs of rows.
+pub const PAIRS: &str = wgsl!("shared/pairs.wgsl");
 
 /// Declares a `#[repr(C)]` parameter struct of 32-bit fields and the list that the tests compare
 /// with the WGSL struct.
 macro_rules! params {
-    ($(#[$meta:meta])* struct Params { $($field:ident: $type:ident),* $(,)? }) => {
+    ($(#[$meta:meta])* $vis:vis struct Params { $($field:ident: $type:ident),* $(,)? }) => {
         $(#[$meta])*
         #[repr(C)]
         #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-        struct Params { $($field: $type),* }
+        $vis struct Params { $($vis $field: $type),* }
 
         impl Params {
-            const FIELDS: &'static [(&'static str, &'static str)] =
+            $vis const FIELDS: &'static [(&'static str, &'static str)] =
                 &[$((stringify!($field), stringify!($type))),*];
         }
     };
 }
 use params;
 
-/// The noise levels of a batch: one for each row, or one for all.
+/// The noise levels of a batch: one per row, or one for all.
 #[derive(Debug, Clone, Copy)]
 pub struct Sigma {
     /// Where the values are.
     pub view: View,
-    /// Whether each row has its own value; else all rows share the first.
+    /// Whether each row has its own value; otherwise all rows share the first.
     pub per_row: bool,
-    /// Which level of a sampler's schedule it is, if it is one.
+    /// Which level of a sampler's schedule it is, if any.
     pub level: Option<Level>,
 }
 
-/// A noise level of a sampler's schedule. Denoisers that know only some levels find theirs by its
+/// A noise level of a sampler's schedule. Denoisers that are fitted only at some levels find theirs by
 /// index; the value guards against another schedule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
@@ -217,7 +230,7 @@ impl Sigma {
         Self { view: view.into(), per_row: false, level: None }
     }
 
-    /// One value for each row.
+    /// One value per row.
     #[must_use]
     pub fn per_row(view: impl Into<View>) -> Self {
         Self { view: view.into(), per_row: true, level: None }
@@ -232,11 +245,11 @@ impl Sigma {
     }
 }
 
-/// A logistic function takes as long as so many multiply-adds.
+/// A logistic function takes as long as this many multiply-adds.
 const LOGISTIC: usize = 16;
 
-/// Cuts each slice into `pieces` of the length beside it, the last perhaps shorter, and does
-/// `work(index, pieces)` on them, natively side by side. No element may depend on where cuts are, so
+/// Cuts each slice into `pieces` of the given length, the last perhaps shorter, and calls
+/// `work(index, pieces)` on them, natively in parallel. No element may depend on where the cuts are, so
 /// that the bits do not depend on the number of threads.
 fn side_by_side<const N: usize>(
     pieces: usize,
@@ -248,7 +261,8 @@ fn side_by_side<const N: usize>(
     cut_and_work(0..pieces, slices.map(|(slice, _)| slice), &begin, work);
 }
 
-/// The same with pieces of any lengths: piece `i` of each slice begins at `begin(i)`.
+/// Cuts each slice into pieces of any length, piece `i` from `begin(i)` on, and calls `work` on them,
+/// natively in parallel.
 fn cut_and_work<const N: usize>(
     pieces: Range<usize>,
     slices: [&mut [f32]; N],
@@ -280,11 +294,11 @@ fn cut_and_work<const N: usize>(
     }
 }
 
-/// Partial sums that run side by side, so that a sum vectorizes; their number fixes its order.
+/// Partial sums that run side by side, so that a sum vectorizes. Their number fixes the order of summation.
 const LANES: usize = 16;
 
 /// `Σ f(a, b)` over pairs, always in the same order.
-#[inline]
+#[inline(always)]
 fn lane_sum(a: &[f32], b: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
     let mut lanes = [0.0_f32; LANES];
     let (a_chunks, a_rest) = a.as_chunks::<LANES>();
@@ -297,20 +311,22 @@ fn lane_sum(a: &[f32], b: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
 }
 
 /// `a · b`.
+#[inline(always)]
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     lane_sum(a, b, |a, b| a * b)
 }
 
 /// `Σ a`.
+#[inline(always)]
 fn sum(a: &[f32]) -> f32 {
     lane_sum(a, a, |a, _| a)
 }
 
-/// `eˣ` for `x ≤ 0`, to 2 units in the last place, zero below -87; written so that it vectorizes.
+/// `eˣ` for `x ≤ 0`, to 2 units in the last place, and zero below -87, written so that it vectorizes.
 #[inline]
 #[must_use]
 pub fn exp_negative(x: f32) -> f32 {
-    // Not `max`, which would turn NaN into a number and costs wasm twice the time.
+    // `max` would turn NaN into a number, and takes twice the time in wasm.
     let clamped = if x < -87.0 { -87.0 } else { x };
     // Adding 1.5·2²³ rounds to the nearest integer and leaves it in the low bits.
     let shifted = clamped * std::f32::consts::LOG2_E + 12_582_912.0;

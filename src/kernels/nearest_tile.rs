@@ -1,8 +1,8 @@
 //! One tile of a search for the training images nearest to each row.
 //!
-//! `½‖x - y‖²` less `½‖x‖²` is `½‖y‖² - x·y`: the products come from a matrix multiply, and the smallest
+//! `½‖x - y‖²` minus `½‖x‖²` is `½‖y‖² - x·y`: the products come from a matrix multiply, and the smallest
 //! values with their indices are carried from tile to tile. They are candidates: rounding blurs the
-//! order of images that are almost equally near, and [`super::rank_candidates`] settles it.
+//! order of images at almost equal distances, and [`super::rank_candidates`] settles it.
 
 use super::softmax_tile::ImageTile;
 use super::{Call, LANES, VIEWS, cover, params, wgsl};
@@ -14,13 +14,13 @@ params! {
     struct Params { rows: u32, cols: u32, first: u32, reset: u32 }
 }
 
-/// Images that are kept for each row, nearest first.
+/// Images that are kept per row, nearest first.
 pub const CANDIDATES: usize = 8;
 
-/// Stands where there are fewer images than candidates.
+/// Fills the list where there are fewer images than candidates.
 pub const HIGHEST: f32 = 3.0e38;
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "nearest_tile",
     wgsl: &[VIEWS, wgsl!("nearest_tile.wgsl")],
@@ -36,7 +36,7 @@ pub static KERNEL: Kernel = Kernel {
 };
 
 /// Records the tile: column `i` of `s` holds the products `x·y` of row `i`, `norms` holds `‖y‖²`, `range`
-/// the member's training set; `best` and `index` take [`CANDIDATES`] values for each row, nearest first.
+/// the member's training set; `best` and `index` receive [`CANDIDATES`] values per row, nearest first.
 pub fn record(
     program: &mut Program,
     tile: ImageTile,
@@ -69,7 +69,7 @@ fn cpu(call: &mut Call<'_>) {
     let index = index.as_chunks_mut::<CANDIDATES>().0.chunks_mut(LANES);
     for (block, (best, index)) in best.zip(index).enumerate() {
         let first = block * LANES;
-        // What a value has to be below: nothing is, in lanes past the last row.
+        // The bound that a value must be below. In lanes past the last row, no value is.
         let mut limits = [f32::NEG_INFINITY; LANES];
         limits.iter_mut().zip(&*best).for_each(|(limit, best)| *limit = best[CANDIDATES - 1]);
         for j in begin..end {
@@ -89,7 +89,7 @@ fn cpu(call: &mut Call<'_>) {
     }
 }
 
-/// Puts `value` where it belongs, after its equals; the last one goes.
+/// Inserts `value` in order, after equal values; the last value drops out.
 fn insert(best: &mut [f32; CANDIDATES], index: &mut [u32; CANDIDATES], value: f32, image: u32) {
     let mut at = CANDIDATES - 1;
     while at > 0 && value < best[at - 1] {

@@ -3,7 +3,7 @@
 //! A draw is addressed by the member's clock — `[key low, key high, step, …]` — the stream and the
 //! element: see [`crate::rng`].
 
-use super::{Call, RNG, Sigma, VIEWS, cover, params, wgsl};
+use super::{Call, DRAWS, RNG, Sigma, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::rng::{Stream, normals, philox};
@@ -12,10 +12,10 @@ params! {
     struct Params { rows: u32, cols: u32, stream: u32, sigma_stride: u32, has_x: u32 }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "noise",
-    wgsl: &[VIEWS, RNG, wgsl!("noise.wgsl")],
+    wgsl: &[VIEWS, RNG, DRAWS, wgsl!("noise.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("clock", Access::Read),
@@ -26,10 +26,10 @@ pub static KERNEL: Kernel = Kernel {
     cpu,
 };
 
-/// Words of a clock: the member's key, its step and a spare.
+/// Words of a clock: the member's key, its step and a spare word.
 pub const CLOCK: usize = 4;
 
-/// A clock that stands at `step` under `seed`.
+/// Creates a clock at `step` under `seed`.
 #[must_use]
 pub const fn clock(seed: u64, step: u32) -> [u32; CLOCK] {
     let key = crate::rng::key(seed);

@@ -6,17 +6,17 @@ use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 use crate::rng::{cos_sin_turn, ln};
 
-/// Frequencies.
+/// Number of frequencies.
 const FREQUENCIES: usize = 16;
 
-/// Features of a noise level: a cosine and a sine for each frequency.
+/// Number of features of a noise level: a cosine and a sine per frequency.
 pub const FEATURES: usize = 2 * FREQUENCIES;
 
 params! {
     struct Params { rows: u32, sigma_stride: u32 }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "noise_features",
     wgsl: &[VIEWS, RNG, wgsl!("noise_features.wgsl")],

@@ -4,6 +4,7 @@
 use super::Film;
 use super::matmul::silu;
 use super::{ACTIVATION, Call, LOGISTIC, ROW_SUM, VIEWS, dot, params, side_by_side, wgsl};
+use crate::compute::simd::{self, Vectorized};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -11,10 +12,10 @@ use crate::error::Result;
 const EPSILON: f32 = 1e-6;
 
 params! {
-    struct Params { rows: u32, cols: u32, film_stride: u32 }
+    pub(super) struct Params { rows: u32, cols: u32, film_stride: u32 }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "norm_film_silu",
     wgsl: &[VIEWS, ACTIVATION, ROW_SUM, wgsl!("norm_film_silu.wgsl")],
@@ -29,12 +30,12 @@ pub static KERNEL: Kernel = Kernel {
     cpu,
 };
 
-/// What the backward pass needs: `n`, which is `rows × cols`, and `1 / rms(h)` of each row.
+/// What the backward pass needs: `n`, which is `rows × cols`, and `1 / rms(h)` per row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
-    /// `n`.
+    /// The normalized rows `n`.
     pub normed: View,
-    /// `1 / rms(h)`.
+    /// `1 / rms(h)` per row.
     pub inverse_rms: View,
 }
 
@@ -68,14 +69,33 @@ fn cpu(call: &mut Call<'_>) {
     let rows = inverse_rms.len().div_ceil(call.threads(LOGISTIC * h.len()));
     let work = |piece: usize, [normed, inverse_rms, out]: [&mut [f32]; 3]| {
         let first = piece * rows;
-        forward(first, &h[first * cols..], film, p, normed, inverse_rms, out);
+        simd::run(Forward { first, h: &h[first * cols..], film, p, normed, inverse_rms, out });
     };
     let pieces = inverse_rms.len().div_ceil(rows);
     let slices = [(normed, rows * cols), (inverse_rms, rows), (out, rows * cols)];
     side_by_side(pieces, slices, &work);
 }
 
-/// Some rows, from `first` on.
+struct Forward<'a> {
+    first: usize,
+    h: &'a [f32],
+    film: &'a [f32],
+    p: Params,
+    normed: &'a mut [f32],
+    inverse_rms: &'a mut [f32],
+    out: &'a mut [f32],
+}
+
+impl Vectorized for Forward<'_> {
+    #[inline(always)]
+    fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(self) {
+        let Self { first, h, film, p, normed, inverse_rms, out } = self;
+        forward(first, h, film, p, normed, inverse_rms, out);
+    }
+}
+
+/// Computes the rows from `first` on.
+#[inline(always)]
 fn forward(
     first: usize,
     h: &[f32],

@@ -1,21 +1,18 @@
-//! Gradients of [`norm_film_silu`](super::norm_film_silu): of the scales and shifts, and of `h`,
-//! which are added to what `d_h` holds, because a residual block passes its output's gradient on.
+//! Gradients of [`norm_film_silu`](super::norm_film_silu): those of the scales and shifts, and that of `h`,
+//! which is added to `d_h`, because a residual block passes its output's gradient on.
 //!
 //! With `u = n ⊙ (1 + g) + b` and `δ = d_out ⊙ silu'(u)`:
 //! `d_g = δ ⊙ n`, `d_b = δ`, `d_n = δ ⊙ (1 + g)`, `d_h += (d_n - n · mean(d_n ⊙ n)) / rms(h)`.
 
 use super::Film;
-use super::norm_film_silu::Kept;
+use super::norm_film_silu::{Kept, Params};
 use super::silu::slope;
-use super::{ACTIVATION, Call, LOGISTIC, ROW_SUM, VIEWS, dot, params, side_by_side, sum, wgsl};
+use super::{ACTIVATION, Call, LOGISTIC, ROW_SUM, VIEWS, dot, side_by_side, sum, wgsl};
+use crate::compute::simd::{self, Vectorized};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
-params! {
-    struct Params { rows: u32, cols: u32, film_stride: u32 }
-}
-
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "norm_film_silu_backward",
     wgsl: &[VIEWS, ACTIVATION, ROW_SUM, wgsl!("norm_film_silu_backward.wgsl")],
@@ -31,7 +28,7 @@ pub static KERNEL: Kernel = Kernel {
     cpu,
 };
 
-/// Records the stage; `d_film` is laid out like `film`, one row to an image.
+/// Records the stage; `d_film` is laid out like `film`, with one row per image.
 pub fn record(
     program: &mut Program,
     kept: Kept,
@@ -69,15 +66,36 @@ fn cpu(call: &mut Call<'_>) {
             let (scale, shift) = film[at * stride..][..2 * cols].split_at(cols);
             let (d_scale, d_shift) = d_film[i * stride..][..2 * cols].split_at_mut(cols);
             let (normed, d_out) = (&normed[at * cols..][..cols], &d_out[at * cols..][..cols]);
-            row(normed, inverse_rms[at], scale, shift, d_out, d_scale, d_shift, d_h);
+            let inverse = inverse_rms[at];
+            simd::run(Row { normed, inverse, scale, shift, d_out, d_scale, d_shift, d_h });
         }
     };
     let slices = [(d_film, rows * stride), (d_h, rows * cols)];
     side_by_side(inverse_rms.len().div_ceil(rows), slices, &work);
 }
 
-/// One row. It is a function because the compiler knows of its arguments, and of no other slices,
-/// that they do not overlap; else it would not vectorize.
+struct Row<'a> {
+    normed: &'a [f32],
+    inverse: f32,
+    scale: &'a [f32],
+    shift: &'a [f32],
+    d_out: &'a [f32],
+    d_scale: &'a mut [f32],
+    d_shift: &'a mut [f32],
+    d_h: &'a mut [f32],
+}
+
+impl Vectorized for Row<'_> {
+    #[inline(always)]
+    fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(self) {
+        let Self { normed, inverse, scale, shift, d_out, d_scale, d_shift, d_h } = self;
+        row(normed, inverse, scale, shift, d_out, d_scale, d_shift, d_h);
+    }
+}
+
+/// Computes one row. It is a function of its own because the compiler assumes only of arguments that they
+/// do not overlap; otherwise the loop would not vectorize.
+#[inline(always)]
 fn row(
     normed: &[f32],
     inverse: f32,

@@ -1,7 +1,7 @@
 //! One step of the probability-flow ODE `dx/dσ = (x - D(x; σ)) / σ` (eqs. 1-2 with `σ(t) = t`).
 //!
 //! Euler from `σ₀` to `σ₁`: `out = x + (σ₁ - σ₀) (x - D) / σ₀`. Heun's correction averages that
-//! slope with the one at the Euler point `x₁`, and is left out for the last step to `σ₁ = 0`.
+//! slope with the one at the Euler point `x₁`, and is omitted in the last step to `σ₁ = 0`.
 
 use super::{Call, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
@@ -11,7 +11,7 @@ params! {
     struct Params { len: u32, heun: u32 }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "ode_step",
     wgsl: &[VIEWS, wgsl!("ode_step.wgsl")],

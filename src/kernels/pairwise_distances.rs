@@ -1,19 +1,22 @@
-//! `out[i, k] = ‖xᵢ - yₖ‖²`, as a sum of squares: no digits are lost between points that are close.
+//! `out[i, k] = ‖xᵢ - yₖ‖²`, as a sum of squares, which loses no digits between close points.
 
-use super::{Call, VIEWS, cover, lane_sum, params, wgsl};
+use super::{Call, PAIRS, VIEWS, cover, lane_sum, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
 params! {
-    struct Params { rows: u32, points: u32, cols: u32 }
+    pub(super) struct Params { rows: u32, points: u32, cols: u32 }
 }
 
-/// See the module.
+pub(super) const BINDINGS: &[(&str, Access)] =
+    &[("x", Access::Read), ("y", Access::Read), ("out", Access::Write)];
+
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "pairwise_distances",
-    wgsl: &[VIEWS, wgsl!("pairwise_distances.wgsl")],
+    wgsl: &[VIEWS, PAIRS, wgsl!("pairwise_distances.wgsl")],
     params: Params::FIELDS,
-    bindings: &[("x", Access::Read), ("y", Access::Read), ("out", Access::Write)],
+    bindings: BINDINGS,
     cpu,
 };
 

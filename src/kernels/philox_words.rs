@@ -1,4 +1,4 @@
-//! Raw Philox words, so that a reader's machine can be checked against the published vectors.
+//! Raw Philox words, to check a reader's machine against the published vectors.
 
 use super::{Call, RNG, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
@@ -9,7 +9,7 @@ params! {
     struct Params { count: u32 }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "philox_words",
     wgsl: &[VIEWS, RNG, wgsl!("philox_words.wgsl")],
@@ -18,7 +18,7 @@ pub static KERNEL: Kernel = Kernel {
     cpu,
 };
 
-/// Records `count` evaluations: `input` holds counter and key (6 words each), `out` takes 4 words each.
+/// Records `count` evaluations: `input` holds counter and key (6 words each), `out` receives 4 words each.
 pub fn record(program: &mut Program, input: View, out: View, count: usize) -> Result<()> {
     let params = Params { count: count as u32 };
     program.stage(&KERNEL, &[], &params, &[(input, 6 * count), (out, 4 * count)], cover(count))

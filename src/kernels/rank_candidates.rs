@@ -1,7 +1,7 @@
-//! Exact squared distances of each row to its candidates, and these in their order.
+//! Exact squared distances of each row to its candidates, sorted.
 //!
 //! [`super::nearest_tile`] finds candidates by `½‖y‖² - x·y`, which in f32 is off by a few millionths of
-//! `‖y‖²`: far more than neighbours differ by where a row lies between two images, or where images are
+//! `‖y‖²`: far more than the distances differ where a row lies between two images, or where images are
 //! near-duplicates. Here the distances are summed from differences.
 
 use super::nearest_tile::{CANDIDATES, HIGHEST};
@@ -13,7 +13,7 @@ params! {
     struct Params { rows: u32, cols: u32, images: u32 }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "rank_candidates",
     wgsl: &[VIEWS, ROW_SUM, wgsl!("rank_candidates.wgsl")],
@@ -62,7 +62,7 @@ fn cpu(call: &mut Call<'_>) {
             let y = &pool[number as usize * cols..][..cols];
             *ranked = (if best < HIGHEST { squared_distance(x, y) } else { HIGHEST }, number);
         }
-        // By insertion: equals keep their order, and nothing is allocated.
+        // Insertion sort: equal values keep their order, and nothing is allocated.
         for k in 1..CANDIDATES {
             let mut at = k;
             while at > 0 && ranked[at].0 < ranked[at - 1].0 {
@@ -76,7 +76,7 @@ fn cpu(call: &mut Call<'_>) {
     }
 }
 
-/// `‖x - y‖²`, added up in f64.
+/// `‖x - y‖²`, summed in f64.
 fn squared_distance(x: &[f32], y: &[f32]) -> f32 {
     const LANES: usize = 4;
     let mut sums = [0.0_f64; LANES];

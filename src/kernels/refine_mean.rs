@@ -1,8 +1,8 @@
 //! The softmax-weighted mean of the ranked candidates, for rows where products are too coarse.
 //!
 //! A logit `(x·y - ½‖y‖²) / σ²` is off by some millionths of `‖y‖² / σ²`: at σ = 0.002 and images of 3072
-//! numbers, by twenty. That does no harm to a row with one image near it, since all others weigh
-//! nothing. Where several are near, their weights are made here of distances that were summed from
+//! numbers, by twenty. That is harmless for a row with one image near it, since all others have no
+//! weight. Where several are near, this stage computes their weights from distances that were summed from
 //! differences ([`super::rank_candidates`]). Where more are near than there are candidates, the row
 //! stays as it is.
 
@@ -20,10 +20,10 @@ params! {
 /// of one operation.
 pub const COARSENESS: f32 = 4.768_371_6e-7;
 
-/// Errors of logits that do not matter.
+/// Largest error of a logit that does not matter.
 pub const NEGLIGIBLE: f32 = 0.01;
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "refine_mean",
     wgsl: &[VIEWS, wgsl!("refine_mean.wgsl")],
@@ -41,7 +41,7 @@ pub static KERNEL: Kernel = Kernel {
 };
 
 /// Records the stage for `rows` rows of `cols` numbers, whose candidates were ranked in a pool of
-/// `images`; `out` holds the means so far.
+/// `images`; `out` holds the unrefined means.
 pub fn record(
     program: &mut Program,
     sigma: Sigma,

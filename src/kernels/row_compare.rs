@@ -1,8 +1,8 @@
-//! For each row: `‖a‖²`, `‖b‖²`, `a·b`, `‖a - b‖²`. Every metric of this crate is made of these four.
+//! For each row: `‖a‖²`, `‖b‖²`, `a·b`, `‖a - b‖²`. Every metric of this crate is computed from these four.
 //!
-//! Row `i` of `a` meets row `i` of `b`, or row `pick[stride · i]` where `b` is looked up: that is how
-//! a sample meets its neighbours. The distance is summed from differences, not from the other
-//! three, so that it is right for rows that are nearly equal.
+//! Row `i` of `a` is compared with row `i` of `b`, or with row `pick[stride · i]`, as when a sample is
+//! compared with its neighbours. The distance is summed from differences, not computed from the other
+//! three, so that it is accurate for rows that are nearly equal.
 
 use super::{Call, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
@@ -12,7 +12,7 @@ params! {
     struct Params { rows: u32, cols: u32, pick_stride: u32, b_rows: u32 }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "row_compare",
     wgsl: &[VIEWS, wgsl!("row_compare.wgsl")],
@@ -38,9 +38,9 @@ pub fn record(
     program.stage(&KERNEL, &[], &params, &bindings, cover(rows))
 }
 
-/// Records the comparison of row `i` of `a` with the row of `b` that `pick[stride · i]` names.
+/// Records the comparison of row `i` of `a` with row `pick[stride · i]` of `b`.
 ///
-/// `b` has `b_rows` rows; an index past them is taken as the last one.
+/// `b` has `b_rows` rows; a larger index stands for the last one.
 pub fn record_picked(
     program: &mut Program,
     [a, b, pick, out]: [View; 4],

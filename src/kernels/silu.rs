@@ -1,5 +1,5 @@
-//! `out = x / (1 + e⁻ˣ)`, where the input is still needed for the backward pass; where it is not, the
-//! matrix multiply can apply it at once.
+//! `out = x / (1 + e⁻ˣ)`, where the backward pass still needs the input; otherwise the matrix multiply
+//! applies it.
 
 use super::matmul::silu;
 use super::{ACTIVATION, Call, VIEWS, cover, params, wgsl};
@@ -10,7 +10,7 @@ params! {
     struct Params { len: u32 }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "silu",
     wgsl: &[VIEWS, ACTIVATION, wgsl!("silu.wgsl")],

@@ -1,4 +1,4 @@
-//! `d *= silu'(x)`: the gradient before an activation, in place of the one after it.
+//! `d *= silu'(x)`: turns the gradient after an activation into the one before it, in place.
 
 use super::silu::slope;
 use super::{ACTIVATION, Call, VIEWS, cover, params, wgsl};
@@ -9,7 +9,7 @@ params! {
     struct Params { len: u32 }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "silu_backward",
     wgsl: &[VIEWS, ACTIVATION, wgsl!("silu_backward.wgsl")],

@@ -6,12 +6,12 @@
 //! no exponent is ever positive: the weights are right at σ = 0.002, where `e^(-‖x-y‖²/2σ²)` itself
 //! is zero for every image.
 //!
-//! The state holds, of each row, the largest logit; then of each row `Σ w`; the rescaling of what came
-//! before; and `Σ w·(logit - largest)`, which gives the entropy of the weights, hence how many images
+//! The state holds, each for all rows: the largest logits; the sums `Σ w`; the rescalings of earlier sums;
+//! and `Σ w·(logit - largest)`, which gives the entropy of the weights, hence how many images
 //! effectively take part.
 //!
-//! Products and weights stand in columns, one for each row of noisy images. So the training images, of
-//! which there are many, are the rows of both matrix multiplies, and threads share them.
+//! Products and weights are stored in columns, one per noisy image. So the training images, of which
+//! there are many, are the rows of both matrix multiplies, and threads share them.
 
 use super::{Call, LANES, Sigma, VIEWS, cover, exp_negative, params, wgsl};
 use crate::compute::simd::{load, store};
@@ -22,21 +22,21 @@ params! {
     struct Params { rows: u32, cols: u32, first: u32, sigma_stride: u32, reset: u32 }
 }
 
-/// Words of state for each row.
+/// Words of state per row.
 pub const STATE: usize = 4;
 
-/// Sums that the weights of a tile are divided among.
+/// Number of partial sums over the weights of a tile.
 const PARTS: usize = 16;
 
 /// Stands for minus infinity: no finite logit is below it, and it survives fast-math.
 pub(super) const LOWEST: f32 = -3.0e38;
 
-/// Logits this far below the largest one weigh nothing: `e⁻⁵⁰` is 10⁻²² of a sum in which 10⁻⁷ can be
-/// told apart. Smaller weights would only make products that are denormal numbers, with which some
-/// processors take a hundred times as long.
+/// Logits this far below the largest one have no weight: `e⁻⁵⁰` is 10⁻²² of a sum with a precision of
+/// 10⁻⁷. Smaller weights would only give denormal products, which take some processors a hundred times as
+/// long.
 pub(super) const FAINTEST: f32 = -50.0;
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "softmax_tile",
     wgsl: &[VIEWS, wgsl!("softmax_tile.wgsl")],
@@ -54,15 +54,15 @@ pub static KERNEL: Kernel = Kernel {
 /// A tile of training images against a batch of noisy ones.
 #[derive(Debug, Clone, Copy)]
 pub struct ImageTile {
-    /// Noisy images.
+    /// Number of noisy images.
     pub rows: usize,
-    /// Training images in this tile.
+    /// Number of training images in this tile.
     pub cols: usize,
-    /// Number of the first of them in the pool.
+    /// Index of the tile's first image in the pool.
     pub first: usize,
 }
 
-/// Records the tile: `s`, which is `cols × rows`, holds the products `y·x` and takes the weights.
+/// Records the tile: `s`, which is `cols × rows`, holds the products `y·x` and receives the weights.
 ///
 /// `norms` holds `‖y‖²` of this tile; `range` is the member's training set, `[first, end)` in the pool.
 pub fn record(
@@ -90,7 +90,7 @@ pub(super) fn exp_weight(logit: f32) -> f32 {
     if logit < FAINTEST { 0.0 } else { exp_negative(logit) }
 }
 
-/// The larger one, as a vector knows it: `f32::max` is a call for each number in wasm.
+/// The maximum, in a form that vectorizes: in wasm `f32::max` is a call per number.
 #[inline(always)]
 fn max(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
@@ -120,7 +120,7 @@ fn cpu(call: &mut Call<'_>) {
     }
 }
 
-/// The columns of [`LANES`] rows, from `first` on, side by side.
+/// Computes the columns of [`LANES`] rows, from `first` on, side by side.
 fn columns(
     s: &mut [f32],
     norms: &[f32],

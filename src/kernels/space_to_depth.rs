@@ -1,5 +1,5 @@
-//! Each 2×2 pixels become one pixel of four times the channels, and back: half the resolution, and
-//! nothing lost.
+//! Turns each 2×2 pixels into one pixel of four times the channels, and back: half the resolution
+//! without any loss.
 
 use super::{Call, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
@@ -10,7 +10,7 @@ params! {
     struct Params { images: u32, height: u32, width: u32, channels: u32, inverse: u32 }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "space_to_depth",
     wgsl: &[VIEWS, wgsl!("space_to_depth.wgsl")],
@@ -19,7 +19,7 @@ pub static KERNEL: Kernel = Kernel {
     cpu,
 };
 
-/// Records the rearrangement of `images` of `shape` (their shape before it).
+/// Records the rearrangement of `images`, whose shape was `shape` before it.
 pub fn record(
     program: &mut Program,
     x: View,
@@ -30,7 +30,7 @@ pub fn record(
     record_direction(program, x, out, images, shape, false)
 }
 
-/// Records the way back to `images` of `shape`.
+/// Records the inverse rearrangement, to `images` of `shape`.
 pub fn record_inverse(
     program: &mut Program,
     x: View,
@@ -71,7 +71,7 @@ fn cpu(call: &mut Call<'_>) {
     let p: Params = call.params();
     let x = call.read(0);
     let out = call.write(1);
-    // The two pixels of a block that lie side by side stay side by side: they move as one piece.
+    // The two neighbouring pixels of a block stay neighbours, so they move as one piece.
     let piece = 2 * p.channels as usize;
     let blocks = p.width as usize / 2;
     let rows = (p.images * p.height) as usize;

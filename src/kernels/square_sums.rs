@@ -2,6 +2,7 @@
 //! the chunks, so that no reduction depends on the order in which threads finish.
 
 use super::{Call, ROW_SUM, VALUE, VIEWS, dot, params, wgsl, wide};
+use crate::compute::simd::{self, Vectorized};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::Result;
 
@@ -12,7 +13,7 @@ params! {
     struct Params { len: u32 }
 }
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "square_sums",
     wgsl: &[VIEWS, VALUE, ROW_SUM, wgsl!("square_sums.wgsl")],
@@ -21,7 +22,7 @@ pub static KERNEL: Kernel = Kernel {
     cpu,
 };
 
-/// Sums that `len` elements give.
+/// Number of chunks of `len` elements.
 #[must_use]
 pub const fn chunks(len: usize) -> usize {
     len.div_ceil(CHUNK)
@@ -37,5 +38,19 @@ pub fn record(program: &mut Program, x: View, out: View, len: usize) -> Result<(
 
 fn cpu(call: &mut Call<'_>) {
     let x = call.read(0);
-    call.write(1).iter_mut().zip(x.chunks(CHUNK)).for_each(|(out, x)| *out = dot(x, x));
+    simd::run(Squares { x, out: call.write(1) });
+}
+
+struct Squares<'a> {
+    x: &'a [f32],
+    out: &'a mut [f32],
+}
+
+impl Vectorized for Squares<'_> {
+    #[inline(always)]
+    fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(self) {
+        for (out, x) in self.out.iter_mut().zip(self.x.chunks(CHUNK)) {
+            *out = dot(x, x);
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! `out[i, j] = x[j, i] / by[i]`: the last step of a softmax-weighted mean, whose sums stand in columns.
+//! `out[i, j] = x[j, i] / by[i]`: the last step of a softmax-weighted mean whose sums are in columns.
 
 use super::{Call, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
@@ -8,10 +8,10 @@ params! {
     struct Params { rows: u32, cols: u32 }
 }
 
-/// Columns that the CPU takes at a time: whole cache lines of both sides.
+/// Columns that the CPU handles at a time: whole cache lines on both sides.
 const BLOCK: usize = 16;
 
-/// See the module.
+/// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "transpose_divide",
     wgsl: &[VIEWS, wgsl!("transpose_divide.wgsl")],

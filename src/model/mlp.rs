@@ -13,13 +13,13 @@ use crate::kernels::matmul::Keep;
 use crate::kernels::norm_film_silu::{self, Kept};
 use crate::kernels::{Sigma, norm_film_silu_backward};
 
-/// Initial size of the last layer, relative to a plain one: the first guess is `F ≈ 0`.
+/// Initial size of the last layer, relative to a plain one, so that initially `F ≈ 0`.
 const OUTPUT_GAIN: f32 = 0.01;
 
-/// Most blocks: each is a list of stages, however narrow it is.
+/// Most blocks: each adds stages to the program, however narrow it is.
 const MAX_DEPTH: usize = 256;
 
-/// See the module.
+/// A residual multilayer perceptron; see the module.
 #[derive(Debug, Clone)]
 pub struct Mlp {
     parameters: Parameters,
@@ -37,14 +37,14 @@ struct Layers {
 }
 
 impl Mlp {
-    /// A perceptron for images of `dim` numbers with `depth` blocks of `width` units.
+    /// Creates a perceptron for images of `dim` numbers with `depth` blocks of `width` units.
     pub fn new(dim: usize, width: usize, depth: usize) -> Result<Self> {
         if dim == 0 || width == 0 || depth == 0 {
             return Err(Error::bad_input(
                 format!(
                     "An MLP can't have {width} units in {depth} blocks for images of {dim} values"
                 ),
-                "Choose at least one of each",
+                "Choose positive numbers",
             ));
         }
         check_dim(dim)?;
@@ -104,7 +104,7 @@ impl Network for Mlp {
         rows: usize,
         weights: View,
     ) -> Result<Box<dyn PlacedNetwork>> {
-        // Nothing is kept for a backward pass, so all blocks use the same space.
+        // No backward pass follows, so all blocks use the same space.
         let block = self.place_block(program, rows)?;
         let blocks = vec![block; self.layers.blocks.len()];
         Ok(Box::new(self.place_with(program, rows, weights, blocks)?))
@@ -146,7 +146,7 @@ impl BlockIn {
     }
 }
 
-/// An [`Mlp`] that stands in a program.
+/// An [`Mlp`] placed in a program.
 #[derive(Debug, Clone)]
 struct PlacedMlp {
     layers: Layers,
@@ -179,7 +179,7 @@ impl PlacedNetwork for PlacedMlp {
     }
 }
 
-/// An [`Mlp`] that stands in a program and learns there.
+/// An [`Mlp`] placed in a program for training.
 #[derive(Debug, Clone)]
 struct MlpTraining {
     forward: PlacedMlp,

@@ -1,7 +1,7 @@
 //! Networks `F_θ`: their parameters, and their forward and backward passes as stages.
 //!
-//! All parameters of a member lie in one flat buffer, their gradients in another of the same
-//! layout; so the optimizer, the moving average and the gradient norm are one stage each, whatever
+//! All parameters of a member lie in one flat buffer, and their gradients in another of the same
+//! layout. So the optimizer, the moving average and the gradient norm are one stage each, whatever
 //! the network. A network takes its buffers when it is placed: the training step and the sampler
 //! place the same network twice, with the live weights and with their moving average, and neither
 //! touches the other's activations.
@@ -25,7 +25,7 @@ use crate::rng::{Stream, fill_normals};
 use crate::shape::Shape;
 use unet::{Head, Norm};
 
-/// Which network, and its size.
+/// The kind of a network, and its size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Architecture {
@@ -39,15 +39,15 @@ pub enum Architecture {
     /// A convolutional U-Net.
     #[serde(rename = "unet")]
     UNet {
-        /// The images.
+        /// Shape of the images.
         shape: Shape,
         /// Channels at the finest resolution.
         width: usize,
-        /// Resolutions.
+        /// Number of resolutions.
         levels: usize,
-        /// What comes before an activation.
+        /// Normalization before each activation.
         norm: Norm,
-        /// What comes before the last convolution.
+        /// Activation before the last convolution.
         #[serde(default, skip_serializing_if = "Head::is_default")]
         head: Head,
     },
@@ -62,7 +62,7 @@ impl Architecture {
         }
     }
 
-    /// The same with another width.
+    /// Returns the same architecture with another width.
     #[must_use]
     pub const fn with_width(&self, width: usize) -> Self {
         match *self {
@@ -73,7 +73,7 @@ impl Architecture {
         }
     }
 
-    /// The network for images of `dim` numbers.
+    /// Creates the network for images of `dim` numbers.
     pub fn network(&self, dim: usize) -> Result<Arc<dyn Network>> {
         match *self {
             Self::Mlp { width, depth } => Ok(Arc::new(mlp::Mlp::new(dim, width, depth)?)),
@@ -93,13 +93,13 @@ impl Architecture {
 
 /// A network `F_θ(c_in x, σ)` that maps an image to an image (see [`Edm`](crate::kernels::Edm)).
 pub trait Network: Debug + Send + Sync {
-    /// Numbers in an image.
+    /// Number of values in an image.
     fn dim(&self) -> usize;
 
-    /// The parameters and where they lie.
+    /// The parameters and their layout.
     fn parameters(&self) -> &Parameters;
 
-    /// Room for the forward pass of `rows` images with the weights at `weights`.
+    /// Reserves buffers for the forward pass of `rows` images with the weights at `weights`.
     fn place(
         &self,
         program: &mut Program,
@@ -107,7 +107,7 @@ pub trait Network: Debug + Send + Sync {
         weights: View,
     ) -> Result<Box<dyn PlacedNetwork>>;
 
-    /// The same, and room for the backward pass to `gradients`.
+    /// Reserves buffers for the forward pass, and for the backward pass to `gradients`.
     fn place_training(
         &self,
         program: &mut Program,
@@ -121,15 +121,16 @@ pub trait Network: Debug + Send + Sync {
 pub trait PlacedNetwork {
     /// Records `out = F(x; σ)`, where `x` is already scaled by `c_in`.
     ///
-    /// One noise level for all rows is as good as one for each; the embedding is then computed once.
+    /// Both one noise level for all rows and one per row are accepted; with one for all, the embedding is
+    /// computed only once.
     fn forward(&self, program: &mut Program, x: View, sigma: Sigma, out: View) -> Result<()>;
 }
 
-/// A network placed in a program where it can learn.
+/// A network placed in a program for training.
 pub trait PlacedTraining: PlacedNetwork {
-    /// Records the backward pass of the forward pass recorded before it, from the same `x`, with
-    /// one noise level to each row. Every gradient is overwritten, none is added to. `d_out` may be
-    /// used as scratch space.
+    /// Records the backward pass of the preceding forward pass, from the same `x`, with one noise level per
+    /// row. It overwrites every gradient instead of adding to it. `d_out` may be used as scratch
+    /// space.
     fn backward(&self, program: &mut Program, x: View, d_out: View) -> Result<()>;
 }
 
@@ -140,20 +141,20 @@ pub struct Parameter {
     pub name: String,
     /// Row-major shape.
     pub shape: Vec<usize>,
-    /// First element.
+    /// Offset of the first element in the flat buffer.
     pub offset: usize,
     /// Standard deviation of the initial values; 0 gives zeros.
     pub deviation: f32,
 }
 
 impl Parameter {
-    /// Elements.
+    /// Number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Whether there is no element.
+    /// Whether the tensor has no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -164,31 +165,31 @@ impl Parameter {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Parameters {
     list: Vec<Parameter>,
-    /// Counted in 64 bits also where an address has 32, so that no width wraps around.
+    /// The length in 64 bits, even where addresses have 32, so that no width wraps around.
     len: u64,
 }
 
-/// Most numbers that a network may learn: a hundred times those of the largest preset. With all that
+/// Most parameters of a network: a hundred times those of the largest preset. With everything that
 /// training keeps beside them they take half a gigabyte.
 pub const MAX_PARAMETERS: u64 = 1 << 24;
 
-/// Most numbers in an image that a network takes.
+/// Most values of an image that a network takes.
 pub const MAX_DIM: usize = 1 << 16;
 
 fn check_dim(dim: usize) -> Result<()> {
     if dim > MAX_DIM {
         let hint = "Use smaller images";
-        return Err(Error::limit("Numbers in an image", dim as u64, MAX_DIM as u64, hint));
+        return Err(Error::limit("Values per image", dim as u64, MAX_DIM as u64, hint));
     }
     Ok(())
 }
 
 impl Parameters {
-    /// Tensors begin at multiples of this, so that kernels may load vectors. The gaps stay zero.
+    /// Tensors begin at multiples of this, so that kernels can load vectors. The gaps stay zero.
     pub(crate) const ALIGN: usize = PARAMETER_ALIGN;
 
-    /// Appends a tensor with normal initial values and returns its offset. Nothing is allocated, and
-    /// any size may be declared; [`check`](Self::check) refuses those that no network has.
+    /// Appends a tensor with normal initial values and returns its offset. It allocates nothing and accepts
+    /// any size; [`check`](Self::check) refuses sizes that no network has.
     pub fn declare(&mut self, name: impl Into<String>, shape: &[usize], deviation: f32) -> usize {
         let offset = self.len as usize;
         let elements = shape.iter().fold(1_u64, |product, &n| product.saturating_mul(n as u64));
@@ -199,11 +200,11 @@ impl Parameters {
         offset
     }
 
-    /// Refuses more than [`MAX_PARAMETERS`]: the last thing that every network's constructor does.
+    /// Refuses more than [`MAX_PARAMETERS`]; every network's constructor ends with it.
     pub fn check(self) -> Result<Self> {
         if self.len > MAX_PARAMETERS {
             let hint = "Choose a narrower network or one of fewer layers";
-            return Err(Error::limit("Numbers to learn", self.len, MAX_PARAMETERS, hint));
+            return Err(Error::limit("Parameters of the network", self.len, MAX_PARAMETERS, hint));
         }
         Ok(self)
     }
@@ -214,13 +215,13 @@ impl Parameters {
         self.len as usize
     }
 
-    /// Numbers that are learnt.
+    /// Number of learned parameters, without the gaps.
     #[must_use]
     pub fn count(&self) -> usize {
         self.list.iter().map(Parameter::len).sum()
     }
 
-    /// The tensors.
+    /// The tensors in the order of the flat buffer.
     #[must_use]
     pub fn list(&self) -> &[Parameter] {
         &self.list
@@ -264,7 +265,7 @@ impl Dense {
         Self { inputs, outputs, weight, bias }
     }
 
-    /// `out = x W + b` for `rows` rows, to be recorded, perhaps with an activation or a sum.
+    /// Creates `out = x W + b` for `rows` rows, to be recorded, perhaps with an activation or a sum.
     pub fn forward(
         self,
         weights: View,
@@ -287,11 +288,20 @@ impl Dense {
     ) -> Result<()> {
         let d_out = d_out.into();
         let shape = [self.inputs, self.outputs, rows];
-        Matmul::new(Layout::Tn, x, d_out, gradients.at(self.weight), shape).record(program)?;
+        let product = Matmul::new(Layout::Tn, x, d_out, gradients.at(self.weight), shape);
+        let parts = product.parts(program);
+        if parts > 1 {
+            let weights = self.inputs * self.outputs;
+            let scratch = program.buffer("parts of a gradient", parts * weights)?;
+            Matmul { c: scratch.into(), ..product }.record_in(program, parts)?;
+            column_sums::record(program, scratch.into(), product.c, [parts, weights])?;
+        } else {
+            product.record(program)?;
+        }
         column_sums::record(program, d_out, gradients.at(self.bias), [rows, self.outputs])
     }
 
-    /// `d_x = d_out Wᵀ`, to be recorded.
+    /// Creates `d_x = d_out Wᵀ`, to be recorded.
     pub fn backward_input(
         self,
         weights: View,
@@ -310,8 +320,8 @@ const EMBEDDING: usize = 64;
 /// Initial size of the modulation, relative to a plain layer.
 const MODULATION_GAIN: f32 = 0.3;
 
-/// How a network learns its noise level: waves of `ln σ`, a linear layer with SiLU, and a linear
-/// layer to every scale and shift that the network's blocks use (FiLM).
+/// How a network learns its noise level: waves of `ln σ`, a dense layer with SiLU, and a dense layer to
+/// every scale and shift that the network's blocks use (FiLM).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Modulation {
     embed: Dense,
@@ -319,7 +329,7 @@ pub struct Modulation {
 }
 
 impl Modulation {
-    /// Declares an embedding with `outputs` scales and shifts, all blocks together.
+    /// Declares an embedding with `outputs` scales and shifts for all blocks together.
     pub fn declare(parameters: &mut Parameters, outputs: usize) -> Self {
         Self {
             embed: Dense::declare(parameters, "embedding", [FEATURES, EMBEDDING], 1.0),
@@ -327,7 +337,7 @@ impl Modulation {
         }
     }
 
-    /// Room for `rows` noise levels.
+    /// Reserves buffers for `rows` noise levels.
     pub fn place(
         self,
         program: &mut Program,
@@ -368,7 +378,7 @@ impl PlacedModulation {
         let rows = if sigma.per_row { self.rows } else { 1 };
         noise_features::record(program, sigma, self.features.into(), rows)?;
         if sigma.per_row {
-            // Training comes back to what was before the activation.
+            // Training needs the values before the activation.
             embed.forward(self.weights, self.features, self.linear, rows).record(program)?;
             silu::record(program, self.linear.into(), self.embedding.into(), rows * EMBEDDING)?;
         } else {
@@ -380,13 +390,13 @@ impl PlacedModulation {
         Ok(Film { view: self.out.into(), stride })
     }
 
-    /// The scales and shifts of a forward pass with one noise level to each row.
+    /// The scales and shifts of a forward pass with one noise level per row.
     #[must_use]
     pub fn film(&self) -> Film {
         Film { view: self.out.into(), stride: self.layers.film.outputs }
     }
 
-    /// Records the gradients from `d_film`, those of all scales and shifts of each row.
+    /// Records the gradients from `d_film`, the gradients of all scales and shifts per row.
     pub fn backward(&self, program: &mut Program, gradients: View, d_film: View) -> Result<()> {
         let Modulation { embed, film } = self.layers;
         let (rows, d_embedding) = (self.rows, self.d_embedding.into());

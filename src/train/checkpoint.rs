@@ -1,8 +1,8 @@
 //! A run on disk, as safetensors: a JSON header, then plain little-endian numbers.
 //!
-//! Tensor `average/block.0.weight` has shape `[members, …]`; so any safetensors reader finds the
-//! networks by name. `clock` holds each member's seed and step, which is the whole position of the
-//! random numbers (see [`crate::rng`]). The configuration stands in the metadata.
+//! Tensor `average/block.0.weight` has shape `[members, …]`, so any safetensors reader finds the
+//! networks by name. `clock` holds each member's seed and step, which fully determine the position of the
+//! random numbers (see [`crate::rng`]). The configuration is in the metadata.
 
 use std::ops::Range;
 
@@ -17,23 +17,23 @@ use crate::kernels::{Edm, noise};
 use crate::model::Parameters;
 use crate::serial;
 
-/// Says what the file is, in its metadata.
+/// Identifies the file format in its metadata.
 const FORMAT: &str = "hidden-gaussian run 1";
 
-/// Everything that is needed to go on with a run.
+/// Everything that is needed to continue a training run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
-    /// How it is trained.
+    /// How the networks are trained.
     pub config: Config,
-    /// Numbers in an image.
+    /// Number of values in an image.
     pub dim: usize,
     /// The training set of each member.
     pub ranges: Vec<Range<usize>>,
     /// Fingerprint of the images.
     pub data: u64,
-    /// How to make the images again, if whoever saves the run knows it.
+    /// How to obtain the images again, if known.
     pub recipe: Option<Recipe>,
-    /// Steps done.
+    /// Steps done so far.
     pub step: u32,
     pub(super) weights: Vec<f32>,
     pub(super) average: Vec<f32>,
@@ -43,20 +43,20 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// The saved networks, with the moving average of their weights, ready to sample from.
+    /// Returns the saved networks, with the moving average of their weights, ready to sample from.
     pub fn denoiser(&self) -> Result<Trained> {
         let network = self.config.architecture.network(self.dim)?;
         let edm = Edm { sigma_data: self.config.sigma_data };
         Ok(Trained::saved(network, edm, self.average.as_slice().into()))
     }
 
-    /// The file.
+    /// Encodes the checkpoint as a file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let network = self.config.architecture.network(self.dim)?;
         let members = self.ranges.len();
         let mut header = Map::new();
         let mut data = Vec::new();
-        // A tensor of words whose bytes are in the file's order already.
+        // Adds a tensor of words whose bytes are already in the file's order.
         let mut put = |name: String, kind: &str, shape: Vec<usize>, words: &[u32]| {
             let begin = data.len();
             data.extend_from_slice(bytemuck::cast_slice(words));
@@ -77,24 +77,21 @@ impl Checkpoint {
                 put(format!("{group}/{}", parameter.name), "F32", shape, &words);
             }
         }
-        let text = |value: Result<String, serde_json::Error>| {
-            value.map_err(|error| Error::internal(format!("The run could not be written: {error}")))
-        };
         let mut metadata = json!({
             "format": FORMAT,
             "version": env!("CARGO_PKG_VERSION"),
-            "config": text(serde_json::to_string(&self.config))?,
-            "ranges": text(serde_json::to_string(&self.ranges))?,
+            "config": serial::to_json(&self.config)?,
+            "ranges": serial::to_json(&self.ranges)?,
             "dim": self.dim.to_string(),
             "step": self.step.to_string(),
             "data": format!("{:016x}", self.data),
             "rng": "Philox4x32-10: key = clock[0..2], counter = (block, clock[2], stream, 0)",
         });
         if let Some(recipe) = &self.recipe {
-            metadata["recipe"] = text(serde_json::to_string(recipe))?.into();
+            metadata["recipe"] = serial::to_json(recipe)?.into();
         }
         header.insert("__metadata__".into(), metadata);
-        let mut head = text(serde_json::to_string(&header))?;
+        let mut head = serial::to_json(&header)?;
         head.extend(std::iter::repeat_n(' ', head.len().next_multiple_of(8) - head.len()));
         let mut bytes = (head.len() as u64).to_le_bytes().to_vec();
         bytes.extend_from_slice(head.as_bytes());
@@ -111,7 +108,7 @@ impl Checkpoint {
         ]
     }
 
-    /// Reads a file; anything may stand in it.
+    /// Reads a file, whose content may be arbitrary.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let file = File::parse(bytes).ok_or_else(|| broken("its header cannot be read"))?;
         let meta = |name: &str| {
@@ -121,7 +118,7 @@ impl Checkpoint {
         if meta("format")? != FORMAT {
             return Err(broken("it is of another kind or version"));
         }
-        let bad = |name: &str| broken(&format!("“{name}” makes no sense"));
+        let bad = |name: &str| broken(&format!("“{name}” is invalid"));
         let config: Config = serial::parse(meta("config")?).map_err(|_| bad("config"))?;
         config.check()?;
         let ranges: Vec<Range<usize>> =
@@ -141,16 +138,16 @@ impl Checkpoint {
         }
         let network = config.architecture.network(dim)?;
         let members = ranges.len();
-        // Four groups of 4 bytes each. All that is allocated below lies in the file.
+        // Four groups of 4 bytes each. Everything allocated below is contained in the file.
         let numbers = (members as u64).saturating_mul(network.parameters().count() as u64);
         if numbers.saturating_mul(16) > file.data.len() as u64 {
-            return Err(broken("its configuration is of larger networks"));
+            return Err(broken("its configuration describes larger networks"));
         }
         let flat = |group: &str| file.flat(group, network.parameters(), members);
         let clock = file.words("clock", "U32", &[members, TRAINING_CLOCK])?;
         let clock: Vec<u32> = clock.iter().map(|word| u32::from_le_bytes(*word)).collect();
         for (words, &seed) in clock.chunks_exact(TRAINING_CLOCK).zip(&config.seeds) {
-            // A member that diverged has done fewer steps; losses are summed since a report.
+            // A diverged member has done fewer steps; losses are summed since the last report.
             let counts = words[2] <= step && words[5] <= step;
             if words[..2] != noise::clock(seed, 0)[..2] || !counts {
                 return Err(bad("clock"));
@@ -192,11 +189,11 @@ impl<'a> File<'a> {
         let (len, rest) = bytes.split_first_chunk::<8>()?;
         let len = usize::try_from(u64::from_le_bytes(*len)).ok()?;
         let (head, data) = rest.split_at_checked(len)?;
-        let header = serde_json::from_str(str::from_utf8(head).ok()?).ok()?;
+        let header = serial::parse(str::from_utf8(head).ok()?).ok()?;
         Some(Self { header, data })
     }
 
-    /// The little-endian words of a tensor of this kind and shape.
+    /// Returns the little-endian words of a tensor of this kind and shape.
     fn words(&self, name: &str, kind: &str, shape: &[usize]) -> Result<&'a [[u8; 4]]> {
         let find = || {
             let tensor = self.header.get(name)?;
@@ -215,7 +212,7 @@ impl<'a> File<'a> {
         find().ok_or_else(|| broken(&format!("tensor “{name}” is missing or has another shape")))
     }
 
-    /// The flat buffers of all members from the tensors of `group`.
+    /// Assembles the flat buffers of all members from the tensors of `group`.
     fn flat(&self, group: &str, parameters: &Parameters, members: usize) -> Result<Vec<f32>> {
         let mut flat = vec![0.0; members * parameters.buffer_len()];
         for parameter in parameters.list() {

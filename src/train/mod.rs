@@ -13,9 +13,11 @@
 //! ```
 
 mod checkpoint;
+mod optimizer;
 mod session;
 
 pub use checkpoint::Checkpoint;
+pub use optimizer::Optimizer;
 pub use session::{MemberProgress, Plan, Progress, Session, Status};
 
 use std::fmt;
@@ -37,27 +39,30 @@ pub const MAX_BATCH: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Config {
-    /// The network, the same for all members.
+    /// The network's architecture, the same for all members.
     pub architecture: Architecture,
     /// Images in a batch.
     pub batch: usize,
     /// Steps of the whole run.
     pub steps: u32,
+    /// The optimizer; Adam if a configuration does not name one.
+    #[serde(default, skip_serializing_if = "Optimizer::is_adam")]
+    pub optimizer: Optimizer,
     /// Highest learning rate.
     #[serde(serialize_with = "decimal::serialize")]
     pub rate: f32,
-    /// Fraction of the learning rate that is left at the end; 1 keeps it constant.
+    /// Fraction of the learning rate that remains at the end; 1 keeps it constant.
     #[serde(serialize_with = "decimal::serialize")]
     pub floor: f32,
-    /// Steps in which the learning rate rises.
+    /// Steps during which the learning rate rises.
     pub warm_up: u32,
-    /// Largest norm of a gradient, if there is one.
+    /// Largest norm of a gradient, if bounded.
     #[serde(serialize_with = "decimal::serialize")]
     pub clip: Option<f32>,
-    /// A member whose loss exceeds this has diverged. A network that knows nothing has loss 1.
+    /// A member whose loss exceeds this has diverged. An untrained network has loss 1.
     #[serde(serialize_with = "decimal::serialize")]
     pub blow_up: f32,
-    /// Most that the weights' moving average keeps of itself in a step.
+    /// Largest decay of the weights' moving average per step.
     #[serde(serialize_with = "decimal::serialize")]
     pub ema_limit: f32,
     /// Mean of `ln σ`.
@@ -66,7 +71,7 @@ pub struct Config {
     /// Standard deviation of `ln σ`.
     #[serde(serialize_with = "decimal::serialize")]
     pub log_sigma_deviation: f32,
-    /// Standard deviation of the data: a [`Split`](crate::data::Split) scales them to [`SIGMA_DATA`].
+    /// Standard deviation of the data; a [`Split`](crate::data::Split) scales it to [`SIGMA_DATA`].
     #[serde(serialize_with = "decimal::serialize")]
     pub sigma_data: f32,
     /// The seed of each member.
@@ -81,6 +86,7 @@ impl Config {
             architecture: Architecture::Mlp { width: 192, depth: 2 },
             batch: 32,
             steps: 2000,
+            optimizer: Optimizer::Adam,
             rate: 4e-3,
             floor: 0.02,
             warm_up: 100,
@@ -105,7 +111,7 @@ impl Config {
         }
     }
 
-    /// The faithful preset: a U-Net of 16 channels, for images of `shape`.
+    /// The faithful preset: a U-Net of 16 channels for images of `shape`.
     #[must_use]
     pub fn faithful(shape: Shape, seeds: Vec<u64>) -> Self {
         let (levels, norm, head) = (levels(shape), Norm::None, Head::Linear);
@@ -118,8 +124,8 @@ impl Config {
         }
     }
 
-    /// For photographs in colour: a U-Net of `width` channels, for images of `shape`. Wider networks
-    /// want a lower learning rate.
+    /// The preset for photographs in colour: a U-Net of `width` channels for images of `shape`. Wider networks
+    /// need a lower learning rate.
     #[must_use]
     pub fn cifar(shape: Shape, width: usize, seeds: Vec<u64>) -> Self {
         let (levels, norm, head) = (levels(shape), Norm::None, Head::Silu);
@@ -134,8 +140,9 @@ impl Config {
         }
     }
 
-    /// Refuses what cannot train.
+    /// Refuses a configuration that cannot train.
     pub fn check(&self) -> Result<()> {
+        self.optimizer.check()?;
         let positive = [
             ("The learning rate", self.rate),
             ("The largest gradient norm", self.clip.unwrap_or(1.0)),
@@ -155,7 +162,7 @@ impl Config {
         for (what, value) in fractions {
             if !(0.0..=1.0).contains(&value) {
                 return Err(Error::bad_input(
-                    format!("The fraction that is left of the {what} is {value}"),
+                    format!("The remaining fraction of the {what} is {value}"),
                     "Use a number from 0 to 1",
                 ));
             }
@@ -189,13 +196,14 @@ impl Config {
             },
             blow_up: self.blow_up,
             ema_limit: self.ema_limit,
+            betas: self.optimizer.betas(),
         }
     }
 }
 
-/// Resolutions of a U-Net for images of `shape`: as many as can be halved evenly with at least three
-/// pixels a side left, which is two for 16 × 16 and three for 32 × 32; at least two, and a network that
-/// can't have them is refused.
+/// Resolutions of a U-Net for images of `shape`: as many as halve evenly with at least three pixels per
+/// side left, which is two for 16 × 16 and three for 32 × 32; at least two, and a network that cannot have
+/// them is refused.
 fn levels(shape: Shape) -> usize {
     let side = shape.height.min(shape.width);
     let halves = |levels: &usize| {
@@ -206,7 +214,7 @@ fn levels(shape: Shape) -> usize {
     (2..usize::BITS as usize - 1).take_while(halves).last().unwrap_or(2)
 }
 
-/// What a preset has chosen.
+/// Describes a configuration in one phrase.
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.architecture {
@@ -241,7 +249,7 @@ mod tests {
         }
     }
 
-    /// The recipe's numbers of weights, and that presets say what they are.
+    /// The recipe's numbers of weights, and the descriptions of presets.
     #[test]
     fn the_presets_of_cifar() {
         let shape = square(32, 3);

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Checkpoint, Config};
+use super::{Checkpoint, Config, Optimizer};
 use crate::compute::{Buffer, Control, Engine, Loaded, Profile, Program, Routine, elements};
 use crate::data::TrainingSets;
 use crate::denoiser::Trained;
 use crate::error::{Error, Result};
 use crate::kernels::finish_step::{STEP_STATE, TRAINING_CLOCK};
 use crate::kernels::{
-    Edm, Sigma, adam, batch_draw, batch_noise, denoising_loss, finish_step, noise, square_sums,
+    Edm, Sigma, adam, batch_draw, batch_noise, denoising_loss, finish_step, noise, sgd, square_sums,
 };
 use crate::model::Network;
 use crate::platform::{Instant, SINGLE_THREADED};
 
-/// What a training step changes: all that a checkpoint has to hold.
+/// The buffers that a training step changes: all that a checkpoint must hold.
 #[derive(Debug, Clone, Copy)]
 struct State {
     weights: Buffer,
@@ -26,11 +26,11 @@ struct State {
     clock: Buffer,
 }
 
-/// A recorded training run, to which other routines may be added before it is loaded: a sampler or
+/// A recorded training run, to which other routines can be added before it is loaded: a sampler or
 /// a metric that uses [`Plan::denoiser`] runs on the live weights.
 #[derive(Debug)]
 pub struct Plan {
-    /// The program.
+    /// The recorded program.
     pub program: Program,
     config: Config,
     sets: TrainingSets,
@@ -39,8 +39,8 @@ pub struct Plan {
     step: Step,
 }
 
-/// One training step, whole and in two parts: the first can be given up, as nothing that a
-/// checkpoint holds has changed before the second, which is short.
+/// One training step, as a whole and in two parts. The first part can be abandoned, since it changes
+/// nothing that a checkpoint holds; the second is short.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     whole: Routine,
@@ -55,15 +55,15 @@ impl Plan {
         Self::with_profile(engine.profile(), config, sets)
     }
 
-    /// The same for an engine that is not here.
+    /// Records the training step for an engine with the given profile, which need not exist here.
     #[doc(hidden)]
     pub fn with_profile(profile: Profile, config: Config, sets: &TrainingSets) -> Result<Self> {
         config.check()?;
         let members = sets.ranges().len();
         if config.seeds.len() != members {
             return Err(Error::bad_input(
-                format!("{} seeds for {members} training sets", config.seeds.len()),
-                "Give each member one of each",
+                format!("There are {} seeds for {members} training sets", config.seeds.len()),
+                "Give each member one seed and one training set",
             ));
         }
         let network = config.architecture.network(sets.dim())?;
@@ -92,14 +92,14 @@ impl Plan {
         Ok(Self { program, config, sets: sets.clone(), network, state, step })
     }
 
-    /// The network with the moving average of its weights: what is sampled from and measured.
+    /// The network with the moving average of its weights, which is sampled from and measured.
     #[must_use]
     pub fn denoiser(&self) -> Trained {
         let edm = Edm { sigma_data: self.config.sigma_data };
         Trained::live(Arc::clone(&self.network), edm, self.state.average, self.program.members())
     }
 
-    /// Numbers that each member learns.
+    /// Number of parameters that each member learns.
     #[must_use]
     pub fn parameter_count(&self) -> usize {
         self.network.parameters().count()
@@ -115,7 +115,7 @@ impl Plan {
     }
 }
 
-/// Records one step: draw, forward, loss, backward, update.
+/// Records one step: draw, forward pass, loss, backward pass, update.
 fn record_step(
     program: &mut Program,
     config: &Config,
@@ -156,28 +156,36 @@ fn record_step(
     let update = program.routine("update", |p| {
         let views = [squares, losses, clock, step_state].map(Into::into);
         finish_step::record(p, config.schedule(), views, [chunks, rows])?;
-        let views = [step_state, gradients, weights, momentum, variance, average].map(Into::into);
-        adam::record(p, views, len)
+        match config.optimizer {
+            Optimizer::Adam => {
+                let views = [step_state, gradients, weights, momentum, variance, average];
+                adam::record(p, views.map(Into::into), len)
+            }
+            Optimizer::Sgd { momentum: keep } => {
+                let views = [step_state, gradients, weights, momentum, average];
+                sgd::record(p, keep, views.map(Into::into), len)
+            }
+        }
     })?;
     let whole = program.join("train", &[gradients_of_step, update])?;
     Ok(Step { whole, gradients: gradients_of_step, update })
 }
 
-/// Whether a member learns.
+/// Whether a member is still learning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum Status {
-    /// It learns.
+    /// The member is learning.
     Learning,
-    /// Its loss or gradient blew up at this step; its weights stay what they were before.
+    /// The member's loss or gradient blew up; it keeps the weights from before.
     Diverged {
-        /// Steps it had done.
+        /// Steps that it had done.
         step: u32,
     },
 }
 
 impl Status {
-    /// Steps that a member has learned from, of `done` that its ensemble has done.
+    /// Steps that a member has learned from, out of `done` steps of its ensemble.
     #[must_use]
     pub const fn steps(self, done: u32) -> u32 {
         match self {
@@ -186,43 +194,43 @@ impl Status {
         }
     }
 
-    /// Whether it has diverged.
+    /// Whether the member has diverged.
     #[must_use]
     pub const fn is_diverged(self) -> bool {
         matches!(self, Self::Diverged { .. })
     }
 }
 
-/// How a member is doing.
+/// Training progress of a member.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemberProgress {
     /// Mean loss of the steps since the last report, if there were any.
     pub loss: Option<f32>,
-    /// Norm of the last gradient, before it was clipped.
+    /// Norm of the last gradient before clipping.
     pub gradient_norm: f32,
-    /// Whether it still learns.
+    /// Whether the member is still learning.
     pub status: Status,
 }
 
-/// How a run is doing.
+/// Training progress of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Progress {
-    /// Steps done.
+    /// Steps done so far.
     pub step: u32,
     /// Steps of the whole run.
     pub total: u32,
-    /// Recent speed, while it was running; 0 before the first step.
+    /// Recent speed, not counting pauses; 0 before the first step.
     pub steps_per_second: f64,
-    /// Time to the end at this speed, if it is known.
+    /// Seconds to the end at this speed, if known.
     pub seconds_left: Option<f64>,
-    /// The members.
+    /// Progress of each member.
     pub members: Vec<MemberProgress>,
 }
 
-/// Steps and the time they took. A GPU works on after `step` returns, so only a readback ends a
-/// measurement; time between a report and the next step is a pause and does not count.
+/// Steps and the time they took. A GPU keeps working after `step` returns, so only a readback ends a
+/// measurement; the time between a report and the next step is a pause and does not count.
 #[derive(Debug, Default)]
 struct Speed {
     since: Option<Instant>,
@@ -237,7 +245,7 @@ impl Speed {
 
     fn end(&mut self) -> f64 {
         if let Some(since) = self.since.take() {
-            // No step, or one that took no measurable time, says nothing.
+            // No steps, or steps that took no measurable time, give no speed.
             let elapsed = since.elapsed().as_secs_f64();
             if elapsed > 0.0 && self.steps > 0 {
                 self.per_second = f64::from(self.steps) / elapsed;
@@ -248,18 +256,17 @@ impl Speed {
     }
 }
 
-/// How long training runs without polling its control, in seconds.
-const MAX_UNPOLLED: f64 = 0.05;
-/// The same where members take turns on one thread, in a page's worker. Each turn begins with a cold
-/// cache, so turns should be long; a page that cannot wait can terminate the worker.
+/// How long training runs without polling its control, in seconds, where members take turns on one thread,
+/// in a page's worker. Each turn begins with a cold cache, so turns should be long; a page that cannot wait
+/// can terminate the worker.
 const MAX_UNPOLLED_IN_TURNS: f64 = 0.2;
 
-/// A training run on an engine. It runs while `step` is called and pauses while it is not; others
-/// may pause or cancel it meanwhile by its [`control`](Self::control). It always stops between two
-/// steps of all members, so that what was done can be saved and gone on with.
+/// A training run on an engine. It runs while `step` is called and is paused otherwise; other threads or
+/// tasks can pause or cancel it through its [`control`](Self::control). It always stops between two steps
+/// of all members, so that it can be saved and resumed.
 #[derive(Debug)]
 pub struct Session {
-    /// The program on its engine, for the routines that were added to the plan.
+    /// The loaded program, for routines that were added to the plan.
     pub loaded: Loaded,
     config: Config,
     sets: TrainingSets,
@@ -268,39 +275,39 @@ pub struct Session {
     routines: Step,
     step: u32,
     speed: Speed,
-    /// How long a step takes, if it is known.
+    /// How long a step takes, if known.
     step_seconds: Option<f64>,
 }
 
 impl Session {
-    /// Records and loads a run with nothing but training in it.
+    /// Records and loads a run that only trains.
     pub async fn new(engine: &Engine, config: Config, sets: &TrainingSets) -> Result<Self> {
         Plan::new(engine, config, sets)?.load(engine).await
     }
 
-    /// How it is trained.
+    /// How the networks are trained.
     #[must_use]
     pub const fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Steps done.
+    /// Steps done so far.
     #[must_use]
     pub const fn steps_done(&self) -> u32 {
         self.step
     }
 
-    /// What pauses and cancels it, from any thread or task.
+    /// The control that pauses and cancels the run, from any thread or task.
     #[must_use]
     pub fn control(&self) -> Control {
         self.loaded.control().clone()
     }
 
-    /// Runs `count` steps, or those that are left of the run or until it is paused, and returns how
-    /// many. On the GPU they are only submitted, and nothing stops them then.
+    /// Runs up to `count` steps, until the run ends or is paused, and returns how many it ran. On the GPU they
+    /// are only submitted, and can no longer be stopped.
     pub fn step(&mut self, count: u32) -> Result<u32> {
-        // Only on the CPU is it known here how long they take. In a page there is nothing to listen
-        // for: nobody else has a say before this returns.
+        // Only the CPU knows here how long they take. In a page nothing can change the control before this
+        // returns.
         let in_chunks = !SINGLE_THREADED && matches!(self.loaded, Loaded::Cpu(_));
         let mut done = 0;
         loop {
@@ -319,8 +326,8 @@ impl Session {
         }
     }
 
-    /// The same for steps that may be slow: they can be cancelled on the way, on the GPU too, and a
-    /// page's other tasks come in between. It may be dropped.
+    /// Runs up to `count` steps that may be slow: they can be cancelled midway, even on the GPU, and a page's
+    /// other tasks run in between. The future may be dropped.
     pub async fn step_cooperative(&mut self, count: u32) -> Result<u32> {
         let Step { whole, gradients, update } = self.routines;
         let mut done = 0;
@@ -338,9 +345,9 @@ impl Session {
             } else {
                 self.loaded.run(whole, now)?;
             }
-            // Whoever asks next waits for the last ones.
+            // The next call that waits for the device measures the last steps.
             let measured = now < left || matches!(self.loaded, Loaded::Cpu(_));
-            // Counted before the wait, in which this may fail or be dropped: they are on their way.
+            // Counted before the wait, which may fail or be dropped: the steps are already submitted.
             self.count(now);
             done += now;
             if measured {
@@ -351,7 +358,7 @@ impl Session {
         }
     }
 
-    /// How many of `count` steps are left to do: none while it is paused.
+    /// How many of `count` steps remain to be done: none while the run is paused.
     fn left(&mut self, count: u32) -> Result<u32> {
         self.loaded.control().check()?;
         let left = count.min(self.config.steps.saturating_sub(self.step));
@@ -362,35 +369,36 @@ impl Session {
         Ok(left)
     }
 
-    /// How many of `left` steps to do without listening.
+    /// How many of `left` steps to run without polling the control.
     fn chunk(&self, left: u32) -> u32 {
         let in_turns =
             SINGLE_THREADED && matches!(self.loaded, Loaded::Cpu(_)) && self.config.seeds.len() > 1;
-        let longest = if in_turns { MAX_UNPOLLED_IN_TURNS } else { MAX_UNPOLLED };
+        let slice = self.loaded.control().slice().as_secs_f64();
+        let longest = if in_turns { MAX_UNPOLLED_IN_TURNS } else { slice };
         let fitting = self.step_seconds.map_or(1.0, |each| longest / each);
         left.min((fitting as u32).max(1))
     }
 
-    /// Counts steps that are done, or on their way.
+    /// Counts steps that are done or submitted.
     const fn count(&mut self, steps: u32) {
         self.step += steps;
         self.speed.steps += steps;
     }
 
-    /// Notes how long steps took that were begun at `start` and waited for.
+    /// Records how long steps took, from `start` until they were waited for.
     fn time(&mut self, steps: u32, start: Instant) {
         let each = start.elapsed().as_secs_f64() / f64::from(steps);
         self.step_seconds = Some(each.max(1e-7));
     }
 
-    /// Steps that take about `seconds` at the speed of the last report, at least one: what to ask
-    /// for at a time, so that a reader who wants to stop is heard.
+    /// How many steps take about `seconds` at the speed of the last report, at least one. To stay responsive,
+    /// run that many at a time.
     #[must_use]
     pub fn steps_within(&self, seconds: f64) -> u32 {
         (self.speed.per_second * seconds).max(1.0) as u32
     }
 
-    /// Waits for the steps so far and tells how they went.
+    /// Waits for the steps so far and reports on them.
     pub async fn progress(&mut self) -> Result<Progress> {
         let words: Vec<u32> = self.loaded.read(self.state.clock).await?;
         let mut members = Vec::new();
@@ -417,7 +425,7 @@ impl Session {
         })
     }
 
-    /// Everything that is needed to go on from here.
+    /// Saves everything that is needed to continue from here.
     pub async fn snapshot(&mut self) -> Result<Checkpoint> {
         let State { weights, average, momentum, variance, clock } = self.state;
         Ok(Checkpoint {
@@ -435,7 +443,7 @@ impl Session {
         })
     }
 
-    /// Whether `checkpoint` comes from this run.
+    /// Fails unless `checkpoint` comes from this run.
     pub fn check(&self, checkpoint: &Checkpoint) -> Result<()> {
         let hint = "Start the run that the checkpoint came from";
         if checkpoint.config != self.config {
@@ -451,7 +459,7 @@ impl Session {
         Ok(())
     }
 
-    /// Goes back, or on, to `checkpoint`, which must come from the same run.
+    /// Returns to the state of `checkpoint`, which must come from the same run.
     pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
         self.check(checkpoint)?;
         let State { weights, average, momentum, variance, clock } = self.state;
@@ -465,7 +473,7 @@ impl Session {
         Ok(())
     }
 
-    /// Numbers that each member learns.
+    /// Number of parameters that each member learns.
     #[must_use]
     pub fn parameter_count(&self) -> usize {
         self.network.parameters().count()

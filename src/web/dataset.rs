@@ -97,6 +97,7 @@ struct Info<'a> {
     train_count: usize,
     held_out_count: usize,
     classes: &'a [String],
+    hash: &'a str,
 }
 
 impl Dataset {
@@ -159,6 +160,7 @@ impl Dataset {
             train_count,
             held_out_count,
             classes: self.split.labels().map_or(&[], Labels::names),
+            hash: &self.split.recipe().hash,
         })
     }
 

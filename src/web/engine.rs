@@ -3,7 +3,7 @@
 use wasm_bindgen::prelude::*;
 
 use super::{JsResult, Shared, fields};
-use crate::compute;
+use crate::compute::{self, Control};
 use crate::error::Error;
 use crate::kernels::Choice;
 
@@ -12,6 +12,7 @@ use crate::kernels::Choice;
 #[derive(Debug, Clone)]
 pub struct Engine {
     pub(super) inner: compute::Engine,
+    control: Control,
     choice: Choice,
 }
 
@@ -39,7 +40,15 @@ impl Engine {
                 return Err(Error::bad_input(format!("No engine is called “{other}”"), hint).into());
             }
         };
-        Ok(Self { inner, choice })
+        let control = Control::default();
+        Ok(Self { inner: inner.with_control(&control), control, choice })
+    }
+
+    /// Says whether the reader interacts: then the GPU, which draws the page as well, is kept busy for no
+    /// longer than a frame at a time.
+    #[wasm_bindgen(js_name = setInteractive)]
+    pub fn set_interactive(&self, interactive: bool) {
+        self.control.set_interactive(interactive);
     }
 
     /// Which engine it is, on what, and why.

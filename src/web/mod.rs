@@ -4,23 +4,26 @@
 //! has their types. Errors are thrown as `Error` objects with `kind`, `message` and `hint`.
 
 mod dataset;
+mod eigen;
 mod engine;
 mod exact;
+mod random_features;
 #[cfg(feature = "training")]
 mod run;
 #[cfg(feature = "training")]
 mod self_check;
 mod wiener;
 
+use erased_serde::Serialize;
 use js_sys::{Function, Object, Reflect};
 use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use wasm_bindgen::convert::TryFromJsValue;
 use wasm_bindgen::prelude::*;
 
 use crate::error::{Error, ErrorKind};
-use crate::serial;
+use crate::{platform, serial};
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = include_str!("types.d.ts");
@@ -87,9 +90,8 @@ fn options<T: Shared>(object: &JsValue, name: &str) -> JsResult<(T, JsValue)> {
 const SHARE: &str = "__share";
 
 /// A result as a plain object.
-fn object<T: Serialize + ?Sized>(value: &T) -> JsResult<JsValue> {
-    // Maps become objects, too: flattened structs are maps to serde. NaN stays NaN.
-    value.serialize(&serde_wasm_bindgen::Serializer::json_compatible()).map_err(Into::into)
+fn object(value: &dyn Serialize) -> JsResult<JsValue> {
+    platform::to_js(value).map_err(Into::into)
 }
 
 /// `{name: value, …}` as a JavaScript object.

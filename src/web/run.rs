@@ -116,7 +116,7 @@ pub fn preset_config(o: &JsValue) -> JsResult<JsValue> {
     let PresetOptions { experiment, preset, seed } = parse(rest)?;
     let known = Preset::ALL.into_iter().find(|known| known.name() == preset);
     let preset = known.ok_or_else(|| {
-        let hint = "Choose quick, main or faithful";
+        let hint = "Choose quick, main, faithful, cifar-quick or cifar";
         Error::bad_input(format!("No preset is called “{preset}”"), hint)
     })?;
     object(&any::by_name(&experiment)?.preset(preset, data.split.shape(), seed.0)?)

@@ -7,6 +7,12 @@ export interface EngineInfo {
   rates: { cpu?: number; gpu?: number };
 }
 
+/**
+ * Lets the class `Eigen` of the package `hidden-gaussian/eigen` find the principal axes of images of more than 256
+ * numbers. Without it this library does, and takes several times as long.
+ */
+export function useEigen(Eigen: { begin(matrix: Float64Array, order: number): object }): void;
+
 export type EngineKind = "auto" | "cpu" | "gpu";
 
 /** Procedural faces. */
@@ -62,10 +68,12 @@ export interface DatasetInfo {
   heldOutCount: number;
   /** What its classes are called; none if its images have no labels. */
   classes: string[];
+  /** What the images are; the same wherever they come from. */
+  hash: string;
 }
 
 /** The names of denoisers: `tables.json` describes each. */
-export type DenoiserId = "trained" | "linear" | "gaussian" | "empirical";
+export type DenoiserId = "trained" | "linear" | "gaussian" | "empirical" | "ls" | "els" | "pca-locality" | "mixture";
 
 /** Something for each denoiser that was evaluated. */
 export type ByDenoiser<T> = { [id in DenoiserId]?: T };
@@ -78,15 +86,14 @@ export interface DenoiseOptions {
   seed: number;
 }
 
-export interface TrajectoryOptions {
-  steps: number;
-  method: "euler" | "heun";
-  seed: number;
-}
-
 export interface SamplesOptions {
   count: number;
   seed: number;
+}
+
+/** One of these samples. */
+export interface PathOptions extends SamplesOptions {
+  index: number;
 }
 
 /** A clean image, the same with noise, and that denoised by each denoiser. */
@@ -111,7 +118,7 @@ export interface SamplerPath {
   nearest: { index: number; d1: number; d2: number };
 }
 
-export interface Trajectories {
+export interface Paths {
   sigmas: Float32Array<ArrayBuffer>;
   denoisers: ByDenoiser<SamplerPath>;
 }
@@ -132,7 +139,13 @@ export interface Samples {
   heldOut: { gl: number };
 }
 
-export type ExperimentName = "transition" | "gaussian-bias" | "emergence" | "strong-generalization";
+export type ExperimentName =
+  | "transition"
+  | "gaussian-bias"
+  | "emergence"
+  | "strong-generalization"
+  | "clocks"
+  | "modes";
 
 export type Architecture =
   | { kind: "mlp"; width: number; depth: number }
@@ -144,11 +157,16 @@ export interface Shape {
   channels: number;
 }
 
+/** What turns gradients into updates; SGD: v ← momentum · v + g, w ← w − rate · v. */
+export type Optimizer = { kind: "adam" } | { kind: "sgd"; momentum: number };
+
 /** How an ensemble is trained. */
 export interface TrainConfig {
   architecture: Architecture;
   batch: number;
   steps: number;
+  /** Adam, if it is not there. */
+  optimizer?: Optimizer;
   rate: number;
   floor: number;
   warmUp: number;
@@ -180,7 +198,7 @@ export interface Configs {
   transition: { sizes: number[]; seeds: number[]; train: TrainConfig; evaluation: EvalConfig };
   "gaussian-bias": {
     sizes: number[];
-    seed: number;
+    seeds: number[];
     train: TrainConfig;
     evaluation: EvalConfig;
     axes: number;
@@ -192,16 +210,42 @@ export interface Configs {
     widths: number[];
     widthSizes: number[];
     train: TrainConfig;
-    seed: number;
+    seeds: number[];
     checkpoints: number[];
     evaluation: EvalConfig;
   };
   "strong-generalization": {
     sizes: number[];
-    seeds: [number, number];
+    /** Each size is trained once from each pair of seeds: one for either network. */
+    seeds: [number, number][];
     train: TrainConfig;
     evaluation: EvalConfig;
   };
+  clocks: {
+    sizes: number[];
+    seeds: number[];
+    train: TrainConfig;
+    /** Other ways to train, beside it. */
+    others: TrainConfig[];
+    schedule: MeasurementSchedule;
+    evaluation: EvalConfig;
+  };
+  modes: {
+    sizes: number[];
+    seeds: number[];
+    train: TrainConfig;
+    /** Other ways to train, beside it. */
+    others: TrainConfig[];
+    schedule: MeasurementSchedule;
+    axes: number;
+    evaluation: EvalConfig;
+  };
+}
+
+/** When networks are measured: the step of the first measurement, and the number of measurements per doubling of the steps. */
+export interface MeasurementSchedule {
+  first: number;
+  perDoubling: number;
 }
 
 /** The configuration of an experiment. */
@@ -288,6 +332,8 @@ export interface Filters {
 
 export interface Path {
   denoised: string[];
+  /** How far these images are from the network's at each step: the root mean square, in grey levels of 255. */
+  fromNetwork: number[];
   samples: string;
   nearest: string;
 }
@@ -307,11 +353,86 @@ export interface Agreement {
   networks: [Point, Point];
 }
 
+/** One network over its training. */
+export interface CourseOf<Moment> {
+  first: number;
+  n: number;
+  seed: number;
+  optimizer: Optimizer;
+  rate: number;
+  architecture: Architecture;
+  parameters: number;
+  status: Status;
+  moments: Moment[];
+}
+
+/** A mean with its 95 % bootstrap interval. */
+export interface Bounded {
+  mean: number;
+  low: number;
+  high: number;
+}
+
+/** A time in steps, with its 95 % bootstrap interval; `draws`: the time in each resample, null where it never came. */
+export interface ClockTime {
+  step: number;
+  low: number;
+  high: number;
+  draws: (number | null)[];
+}
+
+export interface ClocksCourse
+  extends CourseOf<{
+    step: number;
+    /** Fraction of copies. */
+    memorized: Bounded;
+    /** Cosine between its samples and those of the Gaussian denoiser of its training images, from the same noise. */
+    likeness: Bounded;
+    /** ‖D(y + σn) − y‖² / dσ² on training images, and on held-out images. */
+    train: Bounded;
+    heldOut: Bounded;
+  }> {
+  times: { generalized: ClockTime | null; overfitted: ClockTime | null; memorized: ClockTime | null };
+}
+
+export interface ModesCourse extends CourseOf<{ step: number; variances: number[] }> {
+  /** Variances of the training images along their principal axes. */
+  variances: number[];
+  /** When each axis emerged, in steps; null where there is nothing to learn, or it did not. */
+  emerged: (number | null)[];
+}
+
+/** What to solve: d numbers in an image, ψ_p features for each, at time t of the forward process. */
+export interface RandomFeaturesSetting {
+  dim: number;
+  features: number;
+  time: number;
+  /** Draws of noise for each training image. */
+  draws: number;
+  tested: number;
+  seed: number;
+}
+
+/** The loss of the model over training time τ, in closed form. */
+export interface RandomFeaturesCurves {
+  images: number;
+  times: number[];
+  train: number[];
+  test: number[];
+  /** When the test loss is least. */
+  generalized: number;
+  /** When the gap between test and training loss is half of what it comes to. */
+  memorized: number;
+  spectrum: number[];
+}
+
 export interface FindingsOf {
   transition: Point[];
   "gaussian-bias": Bias[];
   emergence: { overWidth: Point[]; overTime: Point[] };
   "strong-generalization": Agreement[];
+  clocks: ClocksCourse[];
+  modes: ModesCourse[];
 }
 
 /** The findings of an experiment. */
@@ -358,7 +479,7 @@ export namespace Run {
 /** The configuration of a preset for images like those of `data`. */
 export function presetConfig<E extends ExperimentName>(options: {
   experiment: E;
-  preset: "quick" | "main" | "faithful";
+  preset: "quick" | "main" | "faithful" | "cifar-quick" | "cifar";
   data: Dataset;
   seed: number;
 }): Config<E>;

@@ -1,5 +1,5 @@
-//! A manifest that runs a sweep on Kubernetes: an indexed job with a pod for each shard, and a job for
-//! the merge, which waits until someone starts it.
+//! A manifest that runs a sweep on Kubernetes: an indexed job with one pod per shard, and a job for the
+//! merge, which waits until someone starts it.
 
 use clap::Args;
 use hidden_gaussian::experiment::sweep::folder::Folder;
@@ -10,23 +10,23 @@ use super::plan::Resources;
 
 #[derive(Debug, Args)]
 pub(super) struct Kubernetes {
-    /// The image of containers that have this program, on Kubernetes
+    /// Container image with this program, for Kubernetes
     #[arg(long, value_name = "IMAGE", default_value = IMAGE)]
     image: String,
-    /// The volume claim whose root is the folder of the plan, on Kubernetes
+    /// Volume claim whose root is the folder of the plan, for Kubernetes
     #[arg(long, value_name = "NAME", default_value = "sweep")]
     claim: String,
 }
 
 const IMAGE: &str = concat!("hidden-gaussian:", env!("CARGO_PKG_VERSION"));
 
-/// Times that a shard may fail for other reasons than being stopped.
+/// How often a shard may fail for reasons other than being stopped.
 const FAILURES: usize = 6;
 
-/// The exit status of bad input, which no other attempt would change.
+/// The exit status for bad input, which retrying would not change.
 const BAD_INPUT: u8 = 2;
 
-/// The manifest, for `kubectl apply`.
+/// Creates the manifest, for `kubectl apply`.
 pub(super) fn manifest(
     folder: &Folder,
     resources: &Resources,
@@ -34,7 +34,7 @@ pub(super) fn manifest(
 ) -> Result<String> {
     let Kubernetes { image, claim } = kubernetes;
     let Resources { cpus, memory } = resources;
-    // Both stand in quotes.
+    // Both are written in quotes.
     let ends_quotes = |c: char| c.is_whitespace() || c.is_control() || c == '"' || c == '\\';
     if let Some(name) = [image, claim].into_iter().find(|n| n.is_empty() || n.contains(ends_quotes))
     {
@@ -70,7 +70,7 @@ pub(super) fn manifest(
         r#""--out", "/sweep/report.json", "--csv", "/sweep/report.csv""#,
     ));
     Ok(format!(
-        r#"# A pod for each shard. One that is evicted saves where it is and ends with {STOPPED}; another goes on.
+        r#"# One pod per shard. An evicted pod saves its state and exits with {STOPPED}; another one resumes.
 apiVersion: batch/v1
 kind: Job
 metadata:

@@ -1,4 +1,4 @@
-//! `sweep merge`: one report of all shards.
+//! `sweep merge`: merges all shards into one report.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,13 +17,13 @@ use super::{MISSING, PlanFile};
 pub(super) struct Arguments {
     #[command(flatten)]
     plan: PlanFile,
-    /// Write the report, as JSON, to this file
+    /// Write the report as JSON to this file
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Write all numbers, one line for each network, to this file
+    /// Write all numbers as CSV to this file, one line per network
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Merge what there is if some shards have no result
+    /// Merge the existing results even if some shards have none
     #[arg(long)]
     partial: bool,
 }
@@ -54,8 +54,8 @@ pub(super) fn command(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The report of the sweep planned at `path`, if that is one experiment and all shards are done. It
-/// says how long they took, all together.
+/// Reads the report of the sweep planned at `path`, if it is a single experiment and all shards are done. It
+/// includes their total time.
 pub(in crate::cli) fn swept(path: &Path) -> Result<Value> {
     let folder = Folder::open(path)?;
     let (mut results, mut seconds) = (Vec::new(), 0.0);

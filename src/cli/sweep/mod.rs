@@ -15,10 +15,10 @@ use clap::{Args, Subcommand};
 use hidden_gaussian::Result;
 use hidden_gaussian::experiment::sweep::folder::Folder;
 
-/// The program ended before its work, which goes on where it was at the next start (`EX_TEMPFAIL`).
+/// Exit status of a program that ended early and resumes at the next start (`EX_TEMPFAIL`).
 pub(super) const STOPPED: u8 = 75;
 
-/// Some shards have no result yet.
+/// Exit status if some shards have no result yet.
 pub(super) const MISSING: u8 = 3;
 
 #[derive(Debug, Args)]
@@ -33,13 +33,13 @@ enum Command {
     Plan(plan::Arguments),
     /// Compute a shard of a plan
     Run(run::Arguments),
-    /// Say which shards are done, running, stopped or missing
+    /// Show which shards are done, running, stopped or missing
     Status(status::Arguments),
-    /// Put the results of all shards together
+    /// Merge the results of all shards
     Merge(merge::Arguments),
 }
 
-/// Runs the command. Errors of what was asked for end with 2, as everywhere.
+/// Runs the command. Invalid input ends with status 2, as everywhere.
 pub(super) fn command(sweep: &Sweep) -> Result<ExitCode> {
     match &sweep.command {
         Command::Plan(arguments) => plan::command(arguments),
@@ -49,10 +49,10 @@ pub(super) fn command(sweep: &Sweep) -> Result<ExitCode> {
     }
 }
 
-/// Which plan.
+/// The argument that names a plan.
 #[derive(Debug, Args)]
 struct PlanFile {
-    /// The plan, as `sweep plan` wrote it
+    /// The plan, as written by `sweep plan`
     #[arg(long = "plan", value_name = "FILE")]
     path: PathBuf,
 }
@@ -65,7 +65,7 @@ impl PlanFile {
 
 pub(super) use merge::swept;
 
-/// `path` as a word of a shell.
+/// Quotes `path` as a word of a shell.
 fn shell_word(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);

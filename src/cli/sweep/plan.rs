@@ -17,13 +17,13 @@ use super::slurm::{self, Slurm};
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// The sweep: an experiment with a grid of settings
+    /// The sweep file: an experiment with a grid of settings
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Into how many shards to cut it; better some that take minutes than many that take seconds
+    /// Number of shards; a few that take minutes are better than many that take seconds
     #[arg(long, value_name = "N")]
     shards: usize,
-    /// The folder for the plan and its results, which all machines see
+    /// Folder for the plan and its results, which all machines can access
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
     /// Print a script that submits the sweep to Slurm
@@ -40,13 +40,13 @@ pub(super) struct Arguments {
     on_kubernetes: Kubernetes,
 }
 
-/// What each shard may use.
+/// The resources of each shard.
 #[derive(Debug, Args)]
 pub(super) struct Resources {
-    /// Processors of a shard, in what --slurm and --kubernetes print
+    /// Processors per shard, for --slurm and --kubernetes
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(super) cpus: usize,
-    /// Memory of a shard, in GB
+    /// Memory per shard in GB
     #[arg(long, value_name = "GB", default_value_t = 4)]
     pub(super) memory: usize,
 }
@@ -55,7 +55,7 @@ pub(super) fn command(arguments: &Arguments) -> Result<ExitCode> {
     let path = &arguments.config;
     let text = fs::read_to_string(path).map_err(|error| file_error(path, &error))?;
     let sweep = Sweep::parse(&text).map_err(|error| at(path, &error))?;
-    // Cells that differ in other settings have the same images, which may take long to read.
+    // Cells that differ in other settings share images, which may take long to read.
     let mut known: HashMap<_, Images> = HashMap::new();
     let plan = Plan::new(sweep, arguments.shards, |settings, train| {
         let key = (settings.data.clone(), settings.preset()?.name(), settings.seed, train);
@@ -69,9 +69,9 @@ pub(super) fn command(arguments: &Arguments) -> Result<ExitCode> {
     let (cells, shards) = (plan.cells.len(), plan.shards.len());
     let gigaflop = plan.flop() as f64 / 1e9;
     eprintln!("Plan {} in {}", &plan.hash[..8], folder.plan_path().display());
-    eprintln!("Experiments: {cells}; shards: {shards}; in all about {gigaflop:.0} GFLOP");
+    eprintln!("Experiments: {cells}; shards: {shards}; total: about {gigaflop:.0} GFLOP");
     if shards < arguments.shards {
-        eprintln!("There is not enough to do for {} shards", arguments.shards);
+        eprintln!("There is not enough work for {} shards", arguments.shards);
     }
     if let Some(heaviest) = plan.shards.iter().map(|shard| shard.flop).max() {
         let times = heaviest as f64 * shards as f64 / plan.flop().max(1) as f64;
@@ -89,7 +89,7 @@ pub(super) fn command(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The images of a cell, at least so many to train on if they can be drawn.
+/// The images of a cell, with at least `train` to train on if they can be drawn.
 fn images(settings: &Settings, train: usize) -> Result<Images> {
     let source = data::Source::new(&settings.data, settings.seed);
     let set = source.dataset(settings.preset()?, train)?;

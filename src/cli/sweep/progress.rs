@@ -1,5 +1,5 @@
-//! How far a shard is: a bar for a reader at a terminal, a line of JSON each minute for a log, and a
-//! small file for `sweep status`.
+//! The progress of a shard: a bar at a terminal, a line of JSON each minute in a log, and a small file for
+//! `sweep status`.
 
 use std::fs;
 use std::io::IsTerminal;
@@ -12,30 +12,30 @@ use serde::{Deserialize, Serialize};
 
 use super::super::run_to_end::Bar;
 
-/// Time between two lines.
+/// Time between two lines of the log.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// A shard that has said nothing for this long is not running any more.
+/// A shard that has written nothing for this many seconds is not running any more.
 const SILENCE: u64 = 180;
 
-/// What a shard says.
+/// A progress report of a shard.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Line {
     pub(super) shard: usize,
     pub(super) shards: usize,
     pub(super) state: State,
-    /// Pieces that are done, and all.
+    /// Pieces done, and in total.
     pub(super) pieces: [usize; 2],
-    /// Training steps of this piece that are done, and all.
+    /// Training steps of this piece done, and in total.
     pub(super) steps: [u32; 2],
-    /// How long the shard has computed so far, in all attempts.
+    /// How long the shard has computed so far, over all attempts.
     pub(super) seconds: f64,
-    /// Time to the end of this piece's training, if it is known.
+    /// Seconds to the end of this piece's training, if known.
     pub(super) seconds_left: Option<f64>,
-    /// Seconds since 1970.
+    /// The time in seconds since 1970.
     pub(super) time: u64,
-    /// What went wrong without ending it.
+    /// A problem that did not end the shard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) warning: Option<String>,
 }
@@ -49,24 +49,24 @@ pub(super) enum State {
 }
 
 impl Line {
-    /// The last one of shard `index`, if it has said anything.
+    /// The last progress report of shard `index`, if there is one.
     pub(super) fn of(folder: &Folder, index: usize) -> Option<Self> {
         serde_json::from_slice(&fs::read(folder.progress_path(index)).ok()?).ok()
     }
 
-    /// Whether the shard is running now, as far as it says.
+    /// Whether the shard is running now, according to its report.
     pub(super) fn is_running(&self) -> bool {
         self.state == State::Running && now().saturating_sub(self.time) < SILENCE
     }
 }
 
-/// Tells how far a shard is.
+/// Reports the progress of a shard.
 pub(super) struct Progress {
     line: Line,
     path: PathBuf,
     bar: Option<Bar>,
     last: Instant,
-    /// When this attempt began, and how long those before it took.
+    /// When this attempt began, and how long earlier attempts took.
     start: Instant,
     before: f64,
 }
@@ -98,12 +98,12 @@ impl Progress {
         progress
     }
 
-    /// How long the shard has computed so far, in all attempts.
+    /// How long the shard has computed so far, over all attempts.
     pub(super) fn seconds(&self) -> f64 {
         self.before + self.start.elapsed().as_secs_f64()
     }
 
-    /// After a slice of training.
+    /// Reports a slice of training.
     pub(super) fn step(&mut self, steps: [u32; 2], seconds_left: Option<f64>) {
         self.line.steps = steps;
         self.line.seconds_left = seconds_left.filter(|left| left.is_finite());
@@ -115,14 +115,14 @@ impl Progress {
         }
     }
 
-    /// Before piece number `done` begins.
+    /// Reports that piece number `done` begins.
     pub(super) fn piece(&mut self, done: usize) {
         self.line.pieces[0] = done;
         self.line.steps = [0, 0];
         self.line.seconds_left = None;
     }
 
-    /// Something went wrong that does not end the shard.
+    /// Reports a problem that does not end the shard.
     pub(super) fn warn(&mut self, warning: String) {
         if self.bar.is_some() {
             eprintln!("{warning}");
@@ -132,7 +132,7 @@ impl Progress {
         self.line.warning = None;
     }
 
-    /// The shard ends, for now or for good.
+    /// Reports that the shard ends, temporarily or for good.
     pub(super) fn end(&mut self, state: State) {
         if let Some(bar) = self.bar.take() {
             bar.clear();
@@ -149,7 +149,7 @@ impl Progress {
         if !std::io::stderr().is_terminal() {
             eprintln!("{text}");
         }
-        // Nothing depends on this file: where there is no room for it, the work goes on.
+        // Nothing depends on this file: if there is no space for it, the work continues.
         let _ = write(&self.path, text.as_bytes());
     }
 }

@@ -1,4 +1,4 @@
-//! `sweep run`: computes a shard, goes on where it was stopped, and leaves it when it is done.
+//! `sweep run`: computes a shard, resumes it if it was stopped, and skips it if it is done.
 
 use std::fs;
 use std::process::ExitCode;
@@ -17,6 +17,7 @@ use hidden_gaussian::{Error, Result};
 use pollster::block_on;
 use rayon::ThreadPoolBuilder;
 
+use super::super::checkpoint::CheckpointEvery;
 use super::super::run_to_end::SLICE;
 use super::super::stop::was_stopped;
 use super::super::{EngineName, data};
@@ -27,26 +28,25 @@ use super::{PlanFile, STOPPED};
 pub(super) struct Arguments {
     #[command(flatten)]
     plan: PlanFile,
-    /// Which shard, counted from 0, such as 3/16 [default: what Slurm, Kubernetes, PBS or Grid Engine
+    /// Index and number of shards, from 0, such as 3/16 [default: what Slurm, Kubernetes, PBS or Grid Engine
     /// say]
     #[arg(long, value_name = "I/N", verbatim_doc_comment)]
     shard: Option<ShardOf>,
-    /// All shards, one after the other
+    /// Compute all shards, one after the other
     #[arg(long, conflicts_with = "shard")]
     all: bool,
-    /// Where to compute
+    /// Engine to compute on
     #[arg(long, value_enum, default_value = "auto")]
     engine: EngineName,
-    /// Threads [default: SLURM_CPUS_PER_TASK, or as many as the machine and the control group allow]
+    /// Number of threads [default: SLURM_CPUS_PER_TASK, or as many as the machine and the control group allow]
     #[arg(long)]
     threads: Option<usize>,
-    /// Time between two checkpoints: what a machine that dies costs at most
-    #[arg(long, value_name = "SECONDS", default_value = "180")]
-    checkpoint_every: f64,
+    #[command(flatten)]
+    checkpoints: CheckpointEvery,
 }
 
 impl Arguments {
-    /// The shards to compute, of `count`.
+    /// The indices of the shards to compute, out of `count`.
     fn shards(&self, count: usize) -> Result<Vec<usize>> {
         if self.all {
             return Ok((0..count).collect());
@@ -55,7 +55,7 @@ impl Arguments {
             if shard.count != count {
                 return Err(Error::bad_input(
                     format!("The plan has {count} shards, not {}", shard.count),
-                    format!("Say --shard 0/{count} to --shard {}/{count}", count - 1),
+                    format!("Pass --shard 0/{count} to --shard {}/{count}", count - 1),
                 ));
             }
             return Ok(vec![shard.index]);
@@ -63,8 +63,8 @@ impl Arguments {
         let shard = environment::shard(&variables, count)?;
         shard.map(|index| vec![index]).ok_or_else(|| {
             Error::bad_input(
-                "No scheduler says which shard this is",
-                format!("Say --shard 0/{count} to --shard {}/{count}, or --all", count - 1),
+                "There is no shard to compute: no scheduler assigns one",
+                format!("Pass --shard 0/{count} to --shard {}/{count}, or --all", count - 1),
             )
         })
     }
@@ -75,16 +75,14 @@ pub(super) fn command(arguments: &Arguments) -> Result<ExitCode> {
     let shards = arguments.shards(folder.plan.shards.len())?;
     let threads = arguments.threads.map_or_else(|| environment::threads(&variables), Ok)?;
     let pool = ThreadPoolBuilder::new().num_threads(threads).build_global();
-    pool.map_err(|error| Error::bad_input(format!("{threads} threads: {error}"), ""))?;
-    let interval = Duration::try_from_secs_f64(arguments.checkpoint_every).map_err(|_| {
-        Error::bad_input("No checkpoint has its time", "Say how many seconds to --checkpoint-every")
-    })?;
+    pool.map_err(|error| Error::bad_input(format!("Cannot use {threads} threads: {error}"), ""))?;
+    let interval = arguments.checkpoints.interval()?;
     let mut engine = None;
     for index in shards {
         if folder.result(index)?.is_some() {
-            // It may have been killed when this was all that was left to do.
+            // An earlier attempt may have been killed when only this was left to do.
             let _ = fs::remove_file(folder.checkpoint_path(index));
-            eprintln!("Shard {index} is done already");
+            eprintln!("Shard {index} is already done");
             continue;
         }
         let engine = match &engine {
@@ -103,7 +101,7 @@ pub(super) fn command(arguments: &Arguments) -> Result<ExitCode> {
 /// How an attempt at a shard ended.
 enum Ended {
     Done,
-    /// And why; the next attempt goes on.
+    /// The attempt stopped for this reason; the next attempt resumes.
     Stopped(String),
 }
 
@@ -113,9 +111,9 @@ struct Work<'a> {
     index: usize,
     engine: &'a Engine,
     interval: Duration,
-    /// The pieces that are done.
+    /// The results of the completed pieces.
     done: Vec<PieceResult>,
-    /// Where to go on with the next one.
+    /// A snapshot from which to resume the next piece.
     snapshot: Option<Vec<u8>>,
     progress: Progress,
     saved: Instant,
@@ -145,7 +143,7 @@ impl<'a> Work<'a> {
             self.progress.end(State::Stopped);
             let path = self.folder.checkpoint_path(self.index);
             let path = path.display();
-            return Ok(Ended::Stopped(format!("Stopped; the next start goes on from {path}")));
+            return Ok(Ended::Stopped(format!("Stopped; the next start resumes from {path}")));
         }
         computed?;
         let plan = self.folder.plan.hash.clone();
@@ -161,7 +159,7 @@ impl<'a> Work<'a> {
         Ok(Ended::Done)
     }
 
-    /// Computes the pieces that are not done. If it is stopped on the way, it saves where it is.
+    /// Computes the remaining pieces. If it is stopped midway, it saves its state.
     async fn compute(&mut self) -> Result<()> {
         let plan = &self.folder.plan;
         let pieces = &plan.shards[self.index].pieces;
@@ -194,7 +192,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Trains to the end, with a checkpoint now and then, and reports.
+    /// Trains to the end, with checkpoints at intervals, and reports.
     async fn train(&mut self, run: &mut dyn AnyRun) -> Result<Box<dyn Serialize>> {
         loop {
             let now = run.advance(SLICE).await?;
@@ -209,8 +207,8 @@ impl<'a> Work<'a> {
         run.report(Detail::Full).await
     }
 
-    /// Saves where the shard is. Where that fails, such as on a full disk, the earlier checkpoint
-    /// stays and the work goes on.
+    /// Saves the state of the shard. If that fails, such as on a full disk, the earlier checkpoint
+    /// remains and the work continues.
     async fn save(&mut self, run: Option<&mut dyn AnyRun>) -> Result<()> {
         if let Some(run) = run {
             self.snapshot = Some(run.snapshot().await?);
@@ -224,7 +222,7 @@ impl<'a> Work<'a> {
         };
         let path = self.folder.checkpoint_path(self.index);
         if let Err(error) = folder::write(&path, &checkpoint.to_bytes()?) {
-            let what = "No checkpoint was saved, the earlier one stays";
+            let what = "The checkpoint could not be saved, and the earlier one remains";
             self.progress.warn(format!("{what}: {}: {error}", path.display()));
         }
         self.saved = Instant::now();
@@ -232,7 +230,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The images of a cell, if they are those that it was planned for.
+/// Loads the images of a cell, and checks that they are the ones it was planned for.
 fn load(cell: &Cell) -> Result<Split> {
     let split = data::again(&cell.images.recipe, Some(&cell.data))?;
     if Images::of(&split).fingerprint != cell.images.fingerprint {

@@ -1,4 +1,4 @@
-//! A script that submits a sweep to Slurm: an array with a task for each shard, and the merge after it.
+//! A script that submits a sweep to Slurm: an array with one task per shard, followed by the merge.
 
 use std::path::{Path, absolute};
 
@@ -12,15 +12,15 @@ use super::{STOPPED, shell_word};
 
 #[derive(Debug, Args)]
 pub(super) struct Slurm {
-    /// Time limit of a shard on Slurm; one that needs longer goes on in another job
+    /// Time limit of a shard on Slurm; a shard that needs longer is resumed in another job
     #[arg(long, value_name = "TIME", default_value = "04:00:00")]
     time: String,
 }
 
-/// Attempts after which a shard that is killed again and again is given up.
+/// Attempts after which a shard that is killed again and again is abandoned.
 const ATTEMPTS: usize = 20;
 
-/// The script. `bash` runs it on a machine that can submit.
+/// Creates the script, which `bash` runs on a machine that can submit.
 pub(super) fn script(folder: &Folder, resources: &Resources, slurm: &Slurm) -> Result<String> {
     let plan = folder.plan_path();
     let plan = absolute(&plan).map_err(|error| file_error(&plan, &error))?;
@@ -53,8 +53,8 @@ array=$(sbatch --parsable <<'EOF'
 #SBATCH --signal=TERM@60
 #SBATCH --open-mode=append
 #SBATCH --output={log}
-# A minute before the time limit, and when the job is preempted, the shard saves where it is and ends
-# with {STOPPED}. Then, and when it was killed, it goes back to the queue and goes on from there.
+# A minute before the time limit, and when the job is preempted, the shard saves its state and exits with
+# {STOPPED}. Then, or after it was killed, it is requeued and resumes.
 status=0
 srun --cpus-per-task={cpus} {program} sweep run --plan {plan} || status=$?
 if [ "$status" -eq {STOPPED} ] || [ "$status" -gt 128 ]; then

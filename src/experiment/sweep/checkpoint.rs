@@ -1,4 +1,4 @@
-//! What a shard has done: all of it, or enough to go on.
+//! The state of a shard: its result, or a checkpoint to resume from.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,36 +7,36 @@ use super::plan::{Piece, Plan, hash};
 use crate::error::{Error, Result};
 use crate::serial;
 
-/// What a shard found. It says nothing about when, how fast or in how many attempts.
+/// The result of a shard. It does not depend on when, how fast or in how many attempts it was computed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ShardResult {
-    /// The hash of the plan.
+    /// Hash of the plan.
     pub plan: String,
-    /// Which shard.
+    /// Index of the shard.
     pub shard: usize,
-    /// Its pieces, in the plan's order.
+    /// The results of its pieces, in the plan's order.
     pub pieces: Vec<PieceResult>,
 }
 
-/// What a piece found.
+/// The result of a piece.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PieceResult {
-    /// Which piece.
+    /// The piece that was computed.
     pub piece: Piece,
     /// The engine that computed it.
     pub engine: String,
-    /// The name of the GPU, if it was one.
+    /// The name of the GPU, if any.
     pub adapter: Option<String>,
     /// The noise levels over which lists run.
     pub sigmas: Vec<f64>,
-    /// The findings, as the report has them.
+    /// The findings, as in the report.
     pub findings: Value,
 }
 
 impl PieceResult {
-    /// Takes from a report what does not change from run to run.
+    /// Takes from a report everything that does not vary between runs.
     pub fn new(piece: Piece, report: &dyn erased_serde::Serialize) -> Result<Self> {
         #[derive(Deserialize)]
         struct Report {
@@ -65,42 +65,42 @@ impl ShardResult {
         Ok(result)
     }
 
-    /// The file.
+    /// Encodes the result as a file.
     pub fn to_json(&self) -> Result<String> {
         serial::to_json(self)
     }
 }
 
-/// Where a shard stands.
+/// A checkpoint of a shard, to resume from.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Checkpoint {
-    /// The hash of the plan.
+    /// Hash of the plan.
     pub plan: String,
-    /// Which shard.
+    /// Index of the shard.
     pub shard: usize,
-    /// How long it has computed so far, in all attempts.
+    /// How long the shard has computed so far, over all attempts.
     pub seconds: f64,
-    /// The pieces that are done.
+    /// The results of the completed pieces.
     pub done: Vec<PieceResult>,
-    /// A snapshot of the run of the next piece, if it has begun.
+    /// A snapshot of the run of the next piece, if it has started.
     #[serde(skip)]
     pub snapshot: Option<Vec<u8>>,
 }
 
-/// How a checkpoint begins. Then come a hash of the header as text, the header as a line of JSON, and
-/// the snapshot, which has a checksum of its own.
+/// The first line of a checkpoint. Then follow a hash of the header as text, the header as a line of JSON,
+/// and the snapshot, which has a checksum of its own.
 const MAGIC: &str = "hidden-gaussian shard 1";
 
 impl Checkpoint {
-    /// The file.
+    /// Encodes the checkpoint as a file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let header = serial::to_json(self)?;
         let head = format!("{MAGIC}\n{}\n{header}\n", hash(header.bytes()));
         Ok([head.as_bytes(), self.snapshot.as_deref().unwrap_or_default()].concat())
     }
 
-    /// Reads a checkpoint of shard `index` of `plan`; anything may stand in it.
+    /// Reads a checkpoint of shard `index` of `plan` from a file whose content may be arbitrary.
     pub fn from_bytes(bytes: &[u8], plan: &Plan, index: usize) -> Result<Self> {
         let mut parts = bytes.splitn(4, |&byte| byte == b'\n');
         let mut next = || parts.next();
@@ -117,7 +117,7 @@ impl Checkpoint {
     }
 }
 
-/// Refuses what is not of shard `index` of `plan`.
+/// Refuses a file that does not belong to shard `index` of `plan`.
 fn check(
     plan: &Plan,
     index: usize,
@@ -141,5 +141,5 @@ fn foreign() -> Error {
 }
 
 fn damaged() -> Error {
-    Error::bad_input("The checkpoint is damaged", "Move it away to begin the shard anew")
+    Error::bad_input("The checkpoint is damaged", "Move it away to start the shard again")
 }

@@ -1,4 +1,4 @@
-//! What a scheduler says: which shard this process is, and how many threads it may use.
+//! What a scheduler's environment says: which shard this process computes, and how many threads it may use.
 
 use std::num::NonZero;
 use std::str::FromStr;
@@ -9,9 +9,9 @@ use crate::error::{Error, Result};
 /// Shard `index` of `count`, counted from 0, as `3/16`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShardOf {
-    /// Which.
+    /// Index of the shard.
     pub index: usize,
-    /// Of how many.
+    /// Number of shards.
     pub count: usize,
 }
 
@@ -32,18 +32,18 @@ impl FromStr for ShardOf {
 /// Environment variables by name.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Those of this process. What schedulers leave undefined is not there.
+/// Environment variables of this process. Those that schedulers set to “undefined” count as unset.
 pub fn variables(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty() && value != "undefined")
 }
 
-/// An array job: its variables for the task's number, the first, the last or the count, the step.
+/// An array job's variables: the task's number, the first, the last or the count, and the step.
 struct Array {
     id: &'static str,
     first: &'static str,
     size: Size,
     step: &'static str,
-    /// What an array whose numbers are the shards' own counts from.
+    /// The base of an array whose numbers are the shards' own.
     base: usize,
 }
 
@@ -72,10 +72,10 @@ const GRID_ENGINE: Array = Array {
     base: 1,
 };
 
-/// The shard that the scheduler means, of `count`; none if there is no scheduler.
+/// The shard that the scheduler assigns, out of `count`; `None` without a scheduler.
 ///
-/// An array with a task for each shard may be numbered in any way. In one with fewer tasks, such as
-/// one that repeats what is missing, a number is the shard's.
+/// An array with one task per shard may be numbered in any way. In an array with fewer tasks, such as one
+/// that repeats missing shards, a task's number is the shard's.
 pub fn shard(variables: Variables<'_>, count: usize) -> Result<Option<usize>> {
     let array = |array: &Array| array.shard(variables, count);
     let plain = |name| number(variables, name);
@@ -89,7 +89,7 @@ pub fn shard(variables: Variables<'_>, count: usize) -> Result<Option<usize>> {
     };
     match found {
         Some((name, index)) if index >= count => Err(Error::bad_input(
-            format!("{name} asks for shard {index}, and the plan has {count}"),
+            format!("{name} asks for shard {index}, but the plan has {count}"),
             format!("Submit an array from 0 to {}", count - 1),
         )),
         found => Ok(found.map(|(_, index)| index)),
@@ -126,7 +126,7 @@ fn number(variables: Variables<'_>, name: &str) -> Result<Option<usize>> {
     variables(name).map(parse).transpose()
 }
 
-/// Threads that the scheduler grants, else those that the machine, the affinity of this process and
+/// Threads that the scheduler grants, or else those that the machine, the affinity of this process and
 /// its control group allow.
 pub fn threads(variables: Variables<'_>) -> Result<usize> {
     let granted = number(variables, "SLURM_CPUS_PER_TASK")?.filter(|&granted| granted > 0);

@@ -1,6 +1,6 @@
-//! The folder of a plan, which machines may share: how its files are called, and how they are
-//! written so that a reader, or a crash, never sees half of one. There are no locks and no mapped
-//! memory, which file systems over a network are bad at.
+//! The folder of a plan, which machines may share: the names of its files, and how they are written so that
+//! a reader, or a crash, never sees half of one. It uses no locks and no mapped memory, which network file
+//! systems handle badly.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::{Checkpoint, Plan, ShardResult};
 use crate::error::{Error, Result};
 
-/// A plan and the folder that it lies in.
+/// A plan and its folder.
 #[derive(Debug)]
 pub struct Folder {
     /// The plan.
@@ -18,7 +18,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The folder of the plan at `path`.
+    /// Opens the folder of the plan at `path`.
     pub fn open(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).map_err(|error| file_error(path, &error))?;
         let folder = path.parent().filter(|parent| *parent != Path::new(""));
@@ -26,14 +26,14 @@ impl Folder {
         Ok(Self { plan: Plan::parse(&text)?, path })
     }
 
-    /// Writes `plan` into `folder`, unless another one is there.
+    /// Writes `plan` into `folder`, unless that contains another plan.
     pub fn create(folder: &Path, plan: Plan) -> Result<Self> {
         let path = plan_path(folder);
         if path.exists() {
             let there = Self::open(&path).ok().map(|there| there.plan.hash);
             if there.as_deref() != Some(&plan.hash) {
                 return Err(Error::bad_input(
-                    format!("{} is another plan", path.display()),
+                    format!("{} contains another plan", path.display()),
                     "Choose another folder, or remove this one with its results",
                 ));
             }
@@ -43,47 +43,47 @@ impl Folder {
         Ok(Self { plan, path: folder.to_owned() })
     }
 
-    /// The plan's file.
+    /// Path of the plan's file.
     pub fn plan_path(&self) -> PathBuf {
         plan_path(&self.path)
     }
 
-    /// A file of shard `index`.
+    /// Path of a file of shard `index`.
     fn shard_path(&self, index: usize, kind: &str) -> PathBuf {
         self.path.join("shards").join(format!("{index:05}.{kind}"))
     }
 
-    /// Where the result of a shard is, once it is done.
+    /// Path of a shard's result, once it is done.
     pub fn result_path(&self, index: usize) -> PathBuf {
         self.shard_path(index, "json")
     }
 
-    /// Where a shard that is under way can go on.
+    /// Path of a shard's checkpoint.
     pub fn checkpoint_path(&self, index: usize) -> PathBuf {
         self.shard_path(index, "checkpoint")
     }
 
-    /// Where a shard says how far it is.
+    /// Path of a shard's progress.
     pub fn progress_path(&self, index: usize) -> PathBuf {
         self.shard_path(index, "progress")
     }
 
-    /// The result of a shard, if it is done.
+    /// Reads the result of a shard, if it is done.
     pub fn result(&self, index: usize) -> Result<Option<ShardResult>> {
         let path = self.result_path(index);
         let parse = |bytes: Vec<u8>| ShardResult::parse(&bytes, &self.plan, index);
         read(&path)?.map(parse).transpose().map_err(|error| at(&path, &error))
     }
 
-    /// The checkpoint of a shard, if there is one.
+    /// Reads the checkpoint of a shard, if there is one.
     pub fn checkpoint(&self, index: usize) -> Result<Option<Checkpoint>> {
         let path = self.checkpoint_path(index);
         let parse = |bytes: Vec<u8>| Checkpoint::from_bytes(&bytes, &self.plan, index);
         read(&path)?.map(parse).transpose().map_err(|error| at(&path, &error))
     }
 
-    /// Removes what is left of attempts to write files of shard `index` that did not end. Whoever is
-    /// writing one at this moment fails, and tries again later.
+    /// Removes the remnants of interrupted attempts to write files of shard `index`. A process that is writing
+    /// one at this moment fails, and tries again later.
     pub fn remove_remnants(&self, index: usize) {
         let entries = fs::read_dir(self.path.join("shards")).into_iter().flatten().flatten();
         for entry in entries {
@@ -104,7 +104,7 @@ fn plan_path(folder: &Path) -> PathBuf {
     folder.join("plan.json")
 }
 
-/// An error about what is in the file at `path`.
+/// Adds the path to an error about the content of a file.
 pub fn at(path: &Path, error: &Error) -> Error {
     let message = format!("{}: {}", path.display(), error.message);
     Error::new(error.kind.clone(), message, error.hint.clone())
@@ -118,22 +118,22 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// How a file is called while it is written.
+/// The suffix of a file while it is written.
 const REMNANT: &str = ".part";
 
-/// Writes a file: beside its place first, and then, when the disk has all of it, renamed. If it
-/// fails, what was there before is still there.
+/// Writes a file beside its place, and renames it once the disk has all of it. If that fails, the previous
+/// file remains.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // Two processes, on two machines maybe, may write the same file at the same time.
+    // Two processes, perhaps on two machines, may write the same file at the same time.
     let part = folder.join(format!(".{name}.{}.{:08x}{REMNANT}", std::process::id(), random()));
     let written = write_new(&part, bytes).and_then(|()| fs::rename(&part, path));
     if written.is_err() {
         let _ = fs::remove_file(&part);
     }
-    // The new name has to be on the disk, too. Not every file system can do that, or has to.
+    // The new name must reach the disk, too. Not every file system supports or needs this.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     written
 }
@@ -144,7 +144,7 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Differs from process to process.
+/// A number that differs from process to process.
 fn random() -> u32 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(0) as u32
@@ -162,7 +162,7 @@ mod tests {
         write(&path, b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(fs::read_dir(folder.join("a")).unwrap().count(), 1);
-        // A folder in the file's place can't be replaced.
+        // A folder in the file's place cannot be replaced.
         fs::create_dir_all(folder.join("a/c/d")).unwrap();
         assert!(write(&folder.join("a/c"), b"three").is_err());
         assert_eq!(fs::read_dir(folder.join("a")).unwrap().count(), 2);

@@ -14,18 +14,18 @@ use crate::experiment::run::FORMAT;
 use crate::serial;
 use crate::shape::Shape;
 
-/// What came of a sweep.
+/// The merged results of a sweep.
 #[derive(Debug)]
 pub struct Merged {
-    /// The report, as JSON: that of the experiment if the sweep has no grid, else one with a report
-    /// for each cell.
+    /// The report as JSON: that of the experiment if the sweep has no grid, and otherwise one with a report
+    /// per cell.
     pub report: String,
-    /// One line for each finding, with the values on the axes.
+    /// One line per finding, with the values on the axes.
     pub csv: String,
 }
 
-/// The report of a cell. Its fields are those of every report; how long it took depends on the
-/// machine, so that is left open.
+/// The report of a cell. Its fields are those of every report, except for the time, which depends on the
+/// machine.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report<'a> {
@@ -62,7 +62,7 @@ struct CellReport<'a> {
     report: Report<'a>,
 }
 
-/// Appends the findings of another part: lists, or objects of lists, follow one another.
+/// Appends the findings of another part: lists, or objects of lists, are concatenated.
 fn append(findings: &mut Value, more: &Value) -> Result<()> {
     match (findings, more) {
         (Value::Array(list), Value::Array(more)) => list.extend_from_slice(more),
@@ -76,7 +76,7 @@ fn append(findings: &mut Value, more: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Each finding, with the name of its list if there are several.
+/// Each finding, with the name of its list if there are several lists.
 fn each(findings: &Value) -> Vec<(Option<&str>, &Value)> {
     fn of<'a>(name: Option<&'a str>, list: &'a Value) -> Vec<(Option<&'a str>, &'a Value)> {
         list.as_array().into_iter().flatten().map(|finding| (name, finding)).collect()
@@ -86,7 +86,7 @@ fn each(findings: &Value) -> Vec<(Option<&str>, &Value)> {
     of(None, findings).into_iter().chain(by_name).collect()
 }
 
-/// Puts the results of the shards together; where there is none, its findings are missing.
+/// Merges the results of the shards. Where there is no result, its findings are missing.
 pub fn merge(plan: &Plan, results: &[Option<ShardResult>]) -> Result<Merged> {
     let missing = plan.shards.iter().enumerate();
     let missing = missing.filter(|(index, _)| !matches!(results.get(*index), Some(Some(_))));
@@ -134,7 +134,10 @@ fn report<'a>(
     for piece in others {
         if piece.engine != first.engine {
             return Err(Error::bad_input(
-                format!("Some shards ran on the {} and some on the {}", first.engine, piece.engine),
+                format!(
+                    "Some shards ran on the {} engine and some on the {} engine",
+                    first.engine, piece.engine
+                ),
                 "Run all of them with the same --engine",
             ));
         }
@@ -158,14 +161,14 @@ fn report<'a>(
     }))
 }
 
-/// Columns that stand first.
+/// Columns that come first.
 const FIRST: [&str; 4] = ["findings", "n", "seed", "step"];
 
-/// Longer texts stand for images, which have no place in a table.
+/// Longer texts are images, which do not belong in a table.
 const LONGEST_TEXT: usize = 40;
 
-/// One line for each finding. A column is the path of a number in the finding; the place in a list
-/// over noise levels is told by the level.
+/// One line per finding. A column is the path of a number in the finding; in lists over noise levels, the
+/// path has the level instead of the index.
 fn csv(cells: &[CellReport<'_>]) -> String {
     let mut rows: Vec<BTreeMap<String, String>> = Vec::new();
     let (mut axes, mut columns) = (BTreeSet::new(), BTreeSet::new());

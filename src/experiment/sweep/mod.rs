@@ -1,9 +1,9 @@
-//! One experiment over a grid of settings, cut into shards that never talk to each other.
+//! One experiment over a grid of settings, cut into shards that never communicate.
 //!
-//! A [`Sweep`] is what a researcher writes. [`Plan`] expands it into cells, one for each combination
-//! of the grid, cuts each cell into pieces, and deals the pieces out to shards of about equal work.
-//! A shard turns into a [`ShardResult`], on any machine, at any time, and [`merge()`] puts them
-//! together. Nothing in a plan or a result depends on the machine or the time, so the merged report
+//! A [`Sweep`] is what a researcher writes. [`Plan`] expands it into cells, one per combination of the
+//! grid, cuts each cell into pieces, and deals the pieces out to shards of about equal work.
+//! A shard becomes a [`ShardResult`], on any machine, at any time, and [`merge()`] combines
+//! them. Nothing in a plan or a result depends on the machine or the time, so the merged report
 //! has the same bytes however many shards there were and however often they were interrupted.
 
 mod checkpoint;
@@ -27,19 +27,19 @@ use crate::error::{Error, Result};
 use crate::serial;
 use crate::shape::Shape;
 
-/// Most cells of a grid: a plan should stay a file that people can open.
+/// Most cells of a grid, so that a plan remains a file that people can open.
 const MAX_CELLS: usize = 10_000;
 
-/// What to compute, as a file says it.
+/// A sweep, as a file describes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sweep {
     /// The name of the experiment.
     pub experiment: String,
-    /// The preset that the configuration of every cell begins with.
+    /// The preset with which the configuration of every cell starts.
     #[serde(default = "default_preset")]
     pub preset: String,
-    /// The set of images, or a file.
+    /// Name of the data set, or path of a file.
     #[serde(default = "default_data")]
     pub data: String,
     /// The seed of the images and of everything in the preset.
@@ -48,18 +48,18 @@ pub struct Sweep {
     /// Changes to the preset's configuration.
     #[serde(default = "no_changes")]
     pub config: Value,
-    /// The axes: the path of a setting in this file, such as `data` or `config.train.rate`, with the
-    /// values that it takes. There is one cell for each combination.
+    /// The axes: paths of settings in this file, such as `data` or `config.train.rate`, each with the
+    /// values that it takes. There is one cell per combination.
     #[serde(default)]
     pub grid: BTreeMap<String, Vec<Value>>,
 }
 
-/// What a cell is made of: a sweep without its grid.
+/// The settings of a cell: a sweep without its grid.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Settings {
     preset: String,
-    /// The set of images, or a file.
+    /// Name of the data set, or path of a file.
     pub data: String,
     /// The seed of the images and of everything in the preset.
     pub seed: u64,
@@ -130,7 +130,7 @@ impl Sweep {
     }
 }
 
-/// What axes may be called.
+/// A hint about the names of axes.
 const AXES: &str =
     "An axis is preset, data, seed, or the path of a setting, such as config.train.rate";
 
@@ -149,8 +149,8 @@ fn set(settings: &mut Value, path: &str, value: Value) -> Result<()> {
     Ok(())
 }
 
-/// Lays `changes` over `config`: objects field by field, everything else as a whole. A network of
-/// another kind replaces the whole network. `path` says where this is.
+/// Applies `changes` to `config`: objects field by field, everything else as a whole. A network of
+/// another kind replaces the whole network. `path` is the path of `config`.
 fn overlay(config: &mut Value, changes: &Value, path: &str) -> Result<()> {
     let (Some(fields), Some(changed)) = (config.as_object_mut(), changes.as_object()) else {
         *config = changes.clone();
@@ -175,7 +175,7 @@ fn overlay(config: &mut Value, changes: &Value, path: &str) -> Result<()> {
 }
 
 impl Settings {
-    /// The preset that the configuration begins with.
+    /// The preset with which the configuration starts.
     pub fn preset(&self) -> Result<Preset> {
         let found = Preset::ALL.into_iter().find(|preset| preset.name() == self.preset);
         found.ok_or_else(|| {
@@ -190,7 +190,7 @@ impl Settings {
         let experiment = by_name(experiment)?;
         let mut config = experiment.preset(self.preset()?, shape, self.seed)?;
         overlay(&mut config, &self.config, "config")?;
-        // As one part, it comes back as the experiment understands it.
+        // As a single part, it comes back in the experiment's own form.
         let whole = experiment.shards(config, 1)?.into_iter().next();
         whole.ok_or_else(nothing_to_train)
     }

@@ -11,13 +11,13 @@ use crate::experiment::nothing_to_train;
 use crate::serial;
 use crate::shape::Shape;
 
-/// The form of plans that this version writes and reads.
+/// The format of plans that this version writes and reads.
 const FORMAT: u32 = 1;
 
-/// Pieces are cut finer until no shard has more than this share of the average work.
+/// Pieces are cut finer until no shard exceeds the average work by more than this factor.
 const BALANCED: f64 = 1.1;
 
-/// How many times finer than one piece for each shard a sweep is cut at most.
+/// Most pieces per shard into which a sweep is cut.
 const FINEST: usize = 8;
 
 /// A sweep, expanded and dealt out to shards. Nothing in it depends on the machine.
@@ -25,15 +25,15 @@ const FINEST: usize = 8;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Plan {
     format: u32,
-    /// Tells this plan from others: a hash of everything below.
+    /// Identifies the plan: a hash of everything below.
     pub hash: String,
-    /// The version of this crate that has to run it.
+    /// The version of this crate that must run it.
     pub version: String,
-    /// What was asked for.
+    /// The sweep from which the plan was made.
     pub sweep: Sweep,
-    /// One experiment for each combination of the grid.
+    /// One experiment per combination of the grid.
     pub cells: Vec<Cell>,
-    /// The pieces of all cells, dealt out.
+    /// The pieces of all cells, assigned to shards.
     pub shards: Vec<Shard>,
 }
 
@@ -41,15 +41,15 @@ pub struct Plan {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Cell {
-    /// Its values on the axes of the grid.
+    /// The cell's values on the axes of the grid.
     pub axes: Axes,
-    /// The set of images, or a file, as the sweep names it.
+    /// The name of the data set, or the path of a file, as in the sweep.
     pub data: String,
-    /// Its images.
+    /// The images of the cell.
     pub images: Images,
-    /// Its whole configuration.
+    /// The whole configuration of the cell.
     pub config: Value,
-    /// Floating-point operations, about.
+    /// Approximate floating-point operations.
     pub flop: u64,
 }
 
@@ -59,19 +59,19 @@ pub struct Cell {
 pub struct Images {
     /// The shape of an image.
     pub shape: Shape,
-    /// How to make them.
+    /// How to obtain the images.
     pub recipe: Recipe,
-    /// Tells them from other images.
+    /// Identifies the images.
     pub fingerprint: String,
 }
 
-/// What one task of a cluster computes.
+/// The work of one task of a cluster.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Shard {
-    /// Floating-point operations, about.
+    /// Approximate floating-point operations.
     pub flop: u64,
-    /// One after the other.
+    /// The pieces, which are computed one after the other.
     pub pieces: Vec<Piece>,
 }
 
@@ -79,18 +79,18 @@ pub struct Shard {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Piece {
-    /// Which cell.
+    /// Index of the cell.
     pub cell: usize,
-    /// Which part of it, counted from 0.
+    /// Index of the part within the cell.
     pub part: usize,
-    /// Into how many parts the cell was to be cut.
+    /// Number of parts into which the cell was to be cut.
     pub of: usize,
-    /// Floating-point operations, about.
+    /// Approximate floating-point operations.
     pub flop: u64,
 }
 
 impl Images {
-    /// Those of `split`.
+    /// Describes the images of `split`.
     #[must_use]
     pub fn of(split: &Split) -> Self {
         let pixels = split.train().iter().chain(split.held_out());
@@ -100,20 +100,20 @@ impl Images {
 }
 
 impl Plan {
-    /// Expands `sweep` and deals it out to at most `shards` shards. `images` makes the images of a
-    /// cell, at least so many to train on if they can be drawn.
+    /// Expands `sweep` and assigns it to at most `shards` shards. `images` provides the images of a cell, with at
+    /// least the given number to train on if they can be drawn.
     pub fn new(
         sweep: Sweep,
         shards: usize,
         mut images: impl FnMut(&Settings, usize) -> Result<Images>,
     ) -> Result<Self> {
         if shards == 0 {
-            return Err(Error::bad_input("No shard computes nothing", "Ask for at least one"));
+            return Err(Error::bad_input("A plan needs at least one shard", "Ask for one or more"));
         }
         let experiment = by_name(&sweep.experiment)?;
         let mut cells = Vec::new();
         for (axes, settings) in sweep.cells()? {
-            // How many images are needed depends on the configuration, which depends on their shape.
+            // The number of images depends on the configuration, which depends on their shape.
             let shape = images(&settings, 1)?.shape;
             let config = settings.config(&sweep.experiment, shape)?;
             let flop = experiment.flop(config.clone(), shape.dim())?.round() as u64;
@@ -130,16 +130,16 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Reads a plan file, and refuses one that was changed or that another version has to run.
+    /// Reads a plan file, and refuses one that was changed or that another version must run.
     pub fn parse(text: &str) -> Result<Self> {
-        let again = "Make it again by `sweep plan`";
+        let again = "Make it again with `sweep plan`";
         let plan: Self = serial::parse(text).map_err(|error| {
             Error::bad_input(format!("The plan is not valid: {}", error.message), again)
         })?;
         if plan.version != env!("CARGO_PKG_VERSION") {
             return Err(Error::bad_input(
-                format!("Version {} made this plan, and this is another", plan.version),
-                format!("Run it by version {}, or make it again by `sweep plan`", plan.version),
+                format!("This plan was made by version {}, not by this one", plan.version),
+                format!("Run it with version {}, or make it again with `sweep plan`", plan.version),
             ));
         }
         if plan.format != FORMAT || plan.hash != plan.expected_hash()? {
@@ -148,7 +148,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The file.
+    /// Encodes the plan as a file.
     pub fn to_json(&self) -> Result<String> {
         let text = serde_json::to_string_pretty(self);
         text.map(|text| text + "\n")
@@ -160,7 +160,7 @@ impl Plan {
         Ok(hash(serial::to_json(&(format, version, sweep, cells, shards))?.into_bytes()))
     }
 
-    /// The configuration of a piece.
+    /// Returns the configuration of a piece.
     pub fn config(&self, piece: Piece) -> Result<Value> {
         let config = self.cells.get(piece.cell).map(|cell| cell.config.clone());
         let parts =
@@ -168,18 +168,18 @@ impl Plan {
         parts
             .into_iter()
             .nth(piece.part)
-            .ok_or_else(|| Error::bad_input("The plan has a piece of nothing", ""))
+            .ok_or_else(|| Error::bad_input("The plan has an empty piece", ""))
     }
 
-    /// Floating-point operations of all shards, about.
+    /// Approximate floating-point operations of all shards.
     #[must_use]
     pub fn flop(&self) -> u64 {
         self.shards.iter().map(|shard| shard.flop).sum()
     }
 }
 
-/// Cuts the cells into pieces and deals them out to at most `count` shards of about equal work. Few
-/// large pieces come before a perfect balance: networks that train together share a machine better.
+/// Cuts the cells into pieces and assigns them to at most `count` shards of about equal work. Few large
+/// pieces matter more than perfect balance: networks that train together share a machine better.
 fn deal(experiment: &dyn AnyExperiment, cells: &[Cell], count: usize) -> Result<Vec<Shard>> {
     let total: f64 = cells.iter().map(|cell| cell.flop as f64).sum();
     let mut best: Option<(u64, Vec<Shard>)> = None;
@@ -188,7 +188,7 @@ fn deal(experiment: &dyn AnyExperiment, cells: &[Cell], count: usize) -> Result<
         let mut pieces = Vec::new();
         for (index, cell) in cells.iter().enumerate() {
             let share = cell.flop as f64 / total.max(1.0) * (count * finer) as f64;
-            // A share that is whole but for rounding is whole.
+            // Rounding must not make a whole number of parts larger.
             let of = ((share - 1e-6).ceil() as usize).max(1);
             let parts = experiment.shards(cell.config.clone(), of)?;
             for (part, config) in parts.into_iter().enumerate() {
@@ -209,7 +209,7 @@ fn deal(experiment: &dyn AnyExperiment, cells: &[Cell], count: usize) -> Result<
     Ok(best.map(|(_, shards)| shards).unwrap_or_default())
 }
 
-/// Gives each piece, the largest first, to the shard that has the least to do.
+/// Assigns each piece, the largest first, to the shard with the least work.
 fn pack(mut pieces: Vec<Piece>, count: usize) -> Vec<Shard> {
     pieces.sort_by_key(|piece| (std::cmp::Reverse(piece.flop), *piece));
     let mut shards = vec![Shard { flop: 0, pieces: Vec::new() }; count.min(pieces.len())];
@@ -224,7 +224,7 @@ fn pack(mut pieces: Vec<Piece>, count: usize) -> Vec<Shard> {
     shards
 }
 
-/// FNV-1a of 128 bits: the same everywhere, and good enough to tell honest files apart.
+/// FNV-1a of 128 bits: the same everywhere, and good enough to identify honest files.
 pub(super) fn hash(bytes: impl IntoIterator<Item = u8>) -> String {
     let step = |hash: u128, byte: u8| {
         (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(hash(*b"foobar"), "343e1662793c64bf6f0d3597ba446f18");
     }
 
-    /// Fewer images than are asked for: nobody trains on them.
+    /// Fewer images than requested: these tests train on none.
     fn images(settings: &Settings, _: usize) -> Result<Images> {
         let split = faces(settings.seed, 8, 12)?.split(settings.seed, 4)?;
         Ok(Images::of(&split))
@@ -282,6 +282,11 @@ mod tests {
     /// Findings of the parts, one after the other, are those of the cell.
     #[test]
     fn pieces_cover_each_cell_once_and_in_order() {
+        // All sizes of the first training, then those of the others, if any.
+        let networks = |config: &Value| {
+            let ways = 1 + config["others"].as_array().map_or(0, Vec::len);
+            vec![config["sizes"].as_array().unwrap().clone(); ways].concat()
+        };
         for experiment in crate::experiment::any::ALL.map(AnyExperiment::name) {
             let sweep = json!({ "experiment": experiment, "grid": { "seed": [1, 2, 3] } });
             for shards in [1, 2, 3, 4, 7] {
@@ -292,24 +297,17 @@ mod tests {
                 all.sort();
                 for cell in 0..3 {
                     let parts: Vec<_> = all.iter().filter(|p| p.cell == cell).collect();
-                    let sizes: Vec<Value> = parts
-                        .iter()
-                        .flat_map(|p| {
-                            plan.config(**p).unwrap()["sizes"].as_array().unwrap().clone()
-                        })
-                        .collect();
-                    assert_eq!(
-                        json!(sizes),
-                        plan.cells[cell].config["sizes"],
-                        "{experiment} {shards}"
-                    );
+                    let found: Vec<Value> =
+                        parts.iter().flat_map(|p| networks(&plan.config(**p).unwrap())).collect();
+                    let expected = networks(&plan.cells[cell].config);
+                    assert_eq!(found, expected, "{experiment} {shards}");
                     assert!(parts.iter().enumerate().all(|(i, p)| p.part == i));
                 }
             }
         }
     }
 
-    /// Where there are more shards than sizes, the seeds of a size are cut, too.
+    /// If there are more shards than sizes, the seeds of a size are split, too.
     #[test]
     fn networks_stay_in_order() {
         let config = json!({ "sizes": [4, 9], "seeds": [1, 2, 3] });
@@ -343,7 +341,7 @@ mod tests {
             let mean = plan.flop() as f64 / shards as f64;
             assert!((heaviest as f64) < 1.2 * mean, "{shards}: {heaviest} {mean}");
         }
-        // One experiment is cut into one piece for each shard, in order.
+        // One experiment is cut into one piece per shard, in order.
         let sizes = json!({ "sizes": [8, 16, 24, 32, 40, 48] });
         let plan = plan(&json!({ "experiment": "transition", "config": sizes }), 3);
         assert_eq!(pieces(&plan), [[(0, 0)], [(0, 1)], [(0, 2)]]);

@@ -6,7 +6,7 @@
 //!
 //! `t = (y - c_skip (y + σ n)) / c_out = (σ y - σ_data² n) / (σ_data √(σ² + σ_data²))`,
 //!
-//! which has unit variance, as the network's input has, at every noise level. The right-hand form
+//! which, like the network's input, has unit variance at every noise level. The right-hand form
 //! loses no digits at small `σ`.
 
 use serde::{Deserialize, Serialize};

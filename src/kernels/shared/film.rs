@@ -2,7 +2,7 @@
 
 use crate::compute::View;
 
-/// Scales and shifts as a block finds them: one row for all images, or one for each.
+/// Scales and shifts of a block: one row for all images, or one per image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Film {
     /// The first row.

@@ -1,8 +1,11 @@
-//! What several stages share, and what is measured of them.
+//! Code that several stages share, and the measurements that choose tiles and engine.
 
 mod edm;
 mod film;
+pub(super) mod optimizer;
+pub(super) mod precondition;
 mod tuning;
+mod verification;
 
 pub use edm::Edm;
 pub use film::Film;

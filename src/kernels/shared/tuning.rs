@@ -1,36 +1,37 @@
-//! Which tile and which engine are fastest here: measured, not guessed.
+//! Measures which tile and which engine are fastest on this machine, and verifies the result.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
+use super::verification;
 use crate::compute::{Engine, Gpu, Loaded, Routine, Tile};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::kernels::matmul::{Layout, Matmul};
 use crate::platform::Instant;
 
-/// Members of the program that is measured: a small ensemble.
+/// Members of the measured program: a small ensemble.
 const MEMBERS: usize = 4;
 
 /// A layer of the networks that the page trains.
 const SHAPE: [usize; 3] = [128, 256, 256];
 
-/// No further tile is tried after this long.
+/// No further tile is tried after this long, compilation included.
 const TUNING: Duration = Duration::from_millis(300);
 
-/// Work that lasts this long is timed well enough.
+/// Work that takes this long is timed accurately enough.
 const SAMPLE: Duration = Duration::from_millis(20);
 
-/// Every GPU takes longer than [`SAMPLE`] for as many.
+/// Every GPU takes longer than [`SAMPLE`] for this many runs.
 const MOST_RUNS: u32 = 1 << 14;
 
-/// Matrix multiply rates of the engines, in GFLOP/s, where they were measured.
+/// Matrix multiply rates of the engines in GFLOP/s, as far as measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Rates {
-    /// The CPU engine's: all cores natively, one in WebAssembly.
+    /// Rate of the CPU engine: all cores natively, one in WebAssembly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<f64>,
-    /// The GPU engine's.
+    /// Rate of the GPU engine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<f64>,
 }
@@ -40,12 +41,12 @@ pub struct Rates {
 pub struct Choice {
     /// A sentence for the reader.
     pub reason: String,
-    /// What was measured.
+    /// The measured rates.
     pub rates: Rates,
 }
 
 impl Choice {
-    /// The reader's own choice.
+    /// The choice of the reader.
     #[must_use]
     pub fn by_hand() -> Self {
         Self { reason: "Chosen by hand".to_owned(), rates: Rates::default() }
@@ -53,19 +54,30 @@ impl Choice {
 }
 
 impl Engine {
-    /// The GPU engine, or why there is none.
+    /// Opens the GPU engine, or says why there is none.
     pub async fn gpu() -> Result<Self> {
         Ok(Self::on(Gpu::open_tuned().await?))
     }
 
-    /// The engine that multiplies matrices faster here.
+    /// Chooses the engine that multiplies matrices faster on this machine.
     pub async fn auto() -> (Self, Choice) {
+        Self::auto_of(Gpu::open().await).await
+    }
+
+    /// Chooses between the CPU engine and this GPU.
+    #[doc(hidden)]
+    pub async fn auto_of(gpu: Result<Gpu>) -> (Self, Choice) {
         let cpu = rate(&Self::cpu()).await.ok();
         let measured = async {
-            let gpu = Gpu::open_tuned().await?;
-            let engine = Self::on(gpu.clone());
-            let rate = rate(&engine).await?;
-            Ok::<_, crate::Error>((gpu, rate))
+            let mut tiles = tiles(gpu?).await?;
+            let fastest = rate(&Self::on(tiles.first())).await?;
+            // A GPU that will not be used need not be verified, which takes a software adapter seconds.
+            if Some(fastest) < cpu {
+                return Ok((tiles.first(), fastest));
+            }
+            let gpu = tiles.right().await?;
+            let rate = if tiles.others() { rate(&Self::on(gpu.clone())).await? } else { fastest };
+            Ok::<_, Error>((gpu, rate))
         };
         let (gpu, rate) = match measured.await {
             Ok(measured) => measured,
@@ -90,7 +102,7 @@ impl Engine {
     }
 }
 
-/// A ratio with two digits, as tenths: the page's library is smaller without the formatting of floats.
+/// Formats a ratio with two digits from tenths: without floats, the page's library is smaller.
 fn times(ratio: f64) -> String {
     let tenths = (10.0 * ratio).round() as u32;
     if tenths < 95 {
@@ -101,31 +113,85 @@ fn times(ratio: f64) -> String {
 }
 
 impl Gpu {
-    /// Opens the fastest adapter that there is and finds the tile that suits it.
+    /// Opens the fastest adapter and finds the tile that suits it.
     pub async fn open_tuned() -> Result<Self> {
-        let gpu = Self::open().await?;
-        // A software adapter takes longer to compile the candidates than they could ever save.
-        if gpu.is_software() {
-            return Ok(gpu.with_tile(Tile::SOFTWARE));
-        }
-        let start = Instant::now();
-        let mut best = (0.0, Tile::default());
-        for tile in Tile::CANDIDATES {
-            if start.elapsed() > TUNING {
-                break;
-            }
-            match rate(&Engine::on(gpu.clone().with_tile(tile))).await {
-                Ok(rate) if rate > best.0 => best = (rate, tile),
-                Err(error) if error.kind == ErrorKind::DeviceLost => return Err(error),
-                // Slower, or more than this driver can compile.
-                _ => {}
-            }
-        }
-        Ok(gpu.with_tile(best.1))
+        Self::open().await?.tuned().await
+    }
+
+    /// Returns the same GPU with the fastest tile that computes correctly.
+    pub async fn tuned(self) -> Result<Self> {
+        tiles(self).await?.right().await
     }
 }
 
-/// GFLOP/s of the engine on a layer of a small ensemble.
+/// The tiles that fit a GPU, the fastest last.
+struct Tiles {
+    gpu: Gpu,
+    left: Vec<Tile>,
+    /// The first computation that a tile got wrong.
+    wrong: Option<&'static str>,
+}
+
+/// Measures which tiles are fast. On a software adapter the best tile is known, and compiling the others
+/// would take longer than they could ever save.
+async fn tiles(gpu: Gpu) -> Result<Tiles> {
+    let known = if gpu.is_software() { &[Tile::SOFTWARE][..] } else { &Tile::CANDIDATES[..] };
+    let threads = gpu.profile().max_threads;
+    let fitting = known.iter().copied().filter(|tile| tile.threads() <= threads);
+    let mut measured: Vec<(f64, Tile)> = Vec::new();
+    let start = Instant::now();
+    for tile in fitting {
+        let mut speed = 0.0;
+        if !gpu.is_software() && start.elapsed() <= TUNING {
+            speed = match rate(&Engine::on(gpu.clone().with_tile(tile))).await {
+                Ok(speed) => speed,
+                Err(error) if error.kind == ErrorKind::DeviceLost => return Err(error),
+                // The driver cannot compile this tile.
+                Err(_) => continue,
+            };
+        }
+        // Tiles that were not measured in time follow the others in their order.
+        let slower = measured.iter().position(|(other, _)| *other < speed);
+        measured.insert(slower.unwrap_or(measured.len()), (speed, tile));
+    }
+    let left: Vec<_> = measured.into_iter().rev().map(|(_, tile)| tile).collect();
+    Ok(Tiles { gpu, left, wrong: None })
+}
+
+impl Tiles {
+    /// The GPU with the fastest tile.
+    fn first(&self) -> Gpu {
+        self.gpu.clone().with_tile(self.left.last().copied().unwrap_or_default())
+    }
+
+    /// Whether a tile was dropped.
+    const fn others(&self) -> bool {
+        self.wrong.is_some()
+    }
+
+    /// Returns the GPU with the fastest tile that computes correctly, or an error that says what is wrong.
+    async fn right(&mut self) -> Result<Gpu> {
+        while let Some(tile) = self.left.pop() {
+            let gpu = self.gpu.clone().with_tile(tile);
+            match verification::fault(&Engine::on(gpu.clone())).await {
+                Ok(None) => return Ok(gpu),
+                Ok(Some(wrong)) => self.wrong = self.wrong.or(Some(wrong)),
+                Err(error) if error.kind == ErrorKind::DeviceLost || self.left.is_empty() => {
+                    return Err(error);
+                }
+                Err(_) => {}
+            }
+        }
+        let wrong = self.wrong.unwrap_or("everything");
+        Err(Error::new(
+            ErrorKind::Gpu,
+            format!("The GPU computes wrong numbers: it fails at {wrong}"),
+            "Use the CPU engine, or try a newer driver or browser",
+        ))
+    }
+}
+
+/// Measures the engine's GFLOP/s on a layer of a small ensemble.
 async fn rate(engine: &Engine) -> Result<f64> {
     let [m, n, k] = SHAPE;
     let mut program = engine.program(MEMBERS)?;
@@ -134,17 +200,17 @@ async fn rate(engine: &Engine) -> Result<f64> {
     let routine =
         program.routine("matmul", |p| Matmul::new(Layout::Nn, a, b, c, SHAPE).record(p))?;
     let mut loaded = engine.load(program).await?;
-    // The first run compiles. To wait for nothing takes time too: up to 100 ms in some browsers.
+    // The first run compiles. Waiting for an empty submit takes time too: up to 100 ms in some browsers.
     time(&mut loaded, routine, 1).await?;
     let mut latency: f64 = 0.0;
     for _ in 0..3 {
         latency = latency.max(time(&mut loaded, routine, 0).await?);
     }
-    // Long enough that it hardly matters how much of the wait was for nothing.
+    // Long enough for the latency to hardly matter.
     let enough = (4.0 * latency).max(SAMPLE.as_secs_f64());
     let mut runs = 2;
     loop {
-        // Browsers blunt their clocks, so no interval counts as nothing.
+        // Browsers coarsen their clocks, so no interval counts as zero.
         let spent = (time(&mut loaded, routine, runs).await? - latency).max(1e-4);
         if spent >= enough || runs >= MOST_RUNS {
             let flops = (2 * MEMBERS * m * n * k) as f64 * f64::from(runs);

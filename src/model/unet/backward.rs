@@ -36,17 +36,17 @@ impl Activation {
         d_x: View,
         keep: bool,
     ) -> Result<()> {
-        let Self { x, moments, film, groups } = *self;
+        let Self { x, groups, .. } = *self;
         let affine = self.affine(norm);
         group_film_silu_backward::record(program, x, affine, d_out, d_film, d_x, keep, groups)?;
         if norm == Norm::Group {
-            group_norm_backward::record(program, x, moments, film, d_film, d_x, groups)?;
+            group_norm_backward::record(program, x, affine, d_film, d_x, groups)?;
         }
         Ok(())
     }
 }
 
-/// Where a backward pass writes.
+/// The buffers that a backward pass writes.
 #[derive(Debug, Clone, Copy)]
 struct GradientIn {
     gradients: View,
@@ -55,7 +55,7 @@ struct GradientIn {
     /// Gradient between the convolutions of a block.
     d_between: Buffer,
     d_film: Film,
-    /// Gradients of the scales and shifts that a block's first activation does not have.
+    /// Placeholder for the gradients of scales and shifts, which a block's first activation does not have.
     d_unused: Film,
     parts: Buffer,
 }
@@ -73,8 +73,8 @@ impl GradientIn {
         conv_weight_backward::record(program, &conv, x, d_out, self.parts.into(), out)
     }
 
-    /// Records the gradients of a block. That of its input takes the place of that of its output, or
-    /// goes to `d_x` if the block changes the number of channels.
+    /// Records the gradients of a block. The gradient of its input replaces that of its output, or goes to
+    /// `d_x` if the block changes the number of channels.
     fn block(
         &self,
         program: &mut Program,
@@ -106,7 +106,7 @@ impl GradientIn {
     }
 }
 
-/// A [`UNet`] that stands in a program and learns there.
+/// A [`UNet`] placed in a program for training.
 #[derive(Debug, Clone)]
 pub(super) struct UNetTraining {
     forward: PlacedUNet,
@@ -117,7 +117,7 @@ pub(super) struct UNetTraining {
 }
 
 impl UNetTraining {
-    /// Puts `layers` into `program`, each with a memory of its own.
+    /// Places `layers` in `program`, each with its own buffers.
     pub(super) fn place(
         layers: &Layers,
         program: &mut Program,

@@ -18,7 +18,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// The channels of an image in the groups that are normalized together.
+    /// The channels of an image, in the groups that are normalized together.
     const fn groups(&self, pixels: usize, channels: usize) -> Groups {
         let groups = if channels.is_multiple_of(GROUP) { channels / GROUP } else { 1 };
         Groups { images: self.rows, pixels, channels, groups }
@@ -76,7 +76,7 @@ pub(super) struct BlockIn {
 }
 
 impl BlockIn {
-    /// Room for any one of `blocks`.
+    /// Reserves buffers that fit any one of `blocks`.
     pub(super) fn place(program: &mut Program, blocks: &[Block], rows: usize) -> Result<Self> {
         let [inputs, outputs] = Block::largest(blocks, rows);
         let skip = if blocks.iter().any(|block| block.skip.is_some()) { outputs } else { 1 };
@@ -142,7 +142,7 @@ impl BlockIn {
     }
 }
 
-/// A [`UNet`] that stands in a program.
+/// A [`UNet`] placed in a program.
 #[derive(Debug, Clone)]
 pub(super) struct PlacedUNet {
     pub(super) layers: Layers,
@@ -150,12 +150,12 @@ pub(super) struct PlacedUNet {
     pub(super) modulation: PlacedModulation,
     pub(super) folded: Buffer,
     pub(super) unfolded: Buffer,
-    /// What enters each level on the way down, the bottom too.
+    /// The input of each level on the way down, including the bottom.
     pub(super) entries: Vec<Buffer>,
-    /// At each level but the bottom: the next level's output, and beside it that of the way down.
+    /// At each level but the bottom: the output of the level below, beside that of the way down.
     pub(super) joined: Vec<Buffer>,
     pub(super) bottom: [Buffer; 2],
-    /// What leaves each level on the way up, the bottom too.
+    /// The output of each level on the way up, including the bottom.
     pub(super) exits: Vec<Buffer>,
     pub(super) blocks: Vec<BlockIn>,
     pub(super) head: Option<HeadIn>,
@@ -166,7 +166,7 @@ pub(super) struct PlacedUNet {
 pub(super) struct HeadIn {
     /// After the SiLU.
     pub(super) active: Buffer,
-    /// Means and deviations before it.
+    /// Means and deviations before the SiLU.
     moments: Buffer,
 }
 
@@ -179,7 +179,7 @@ pub(super) struct Step {
 }
 
 impl PlacedUNet {
-    /// Puts `layers` into `program`; each of their blocks keeps its pass in one of `blocks`.
+    /// Places `layers` in `program`; each block keeps its forward pass in one of `blocks`.
     pub(super) fn place(
         layers: &Layers,
         program: &mut Program,
@@ -226,7 +226,7 @@ impl PlacedUNet {
         })
     }
 
-    /// The activation before the last convolution, and where its output is.
+    /// The activation before the last convolution, and the buffer of its output.
     pub(super) fn head(&self) -> Option<(Activation, Buffer)> {
         let HeadIn { active, moments } = self.head?;
         let Block { second: ConvLayer { size: [height, width], channels, .. }, .. } =
@@ -236,7 +236,7 @@ impl PlacedUNet {
         Some((Activation { x, moments, film: None, groups }, active))
     }
 
-    /// The output of the way down at `level`: the second half of what is joined there.
+    /// The output of the way down at `level`: the second half of the joined channels.
     pub(super) fn skip(&self, joined: &[Buffer], level: usize) -> Channels {
         let channels = self.layers.down[level].1.channels[0];
         Channels::all(joined[level], 2 * channels).from(channels)

@@ -1,13 +1,13 @@
 //! The convolutional U-Net.
 //!
-//! The image is folded to half its resolution ([`space_to_depth`]); then, at each level, a residual
-//! block and a convolution to half the resolution and twice the channels; two blocks at the bottom;
-//! and on the way up a convolution that doubles the resolution, beside whose output the block of the
-//! same level on the way down is laid, and a block that takes both.
+//! The image is folded to half its resolution ([`space_to_depth`]). On the way down, each level has a
+//! residual block and a convolution to half the resolution and twice the channels. Two blocks follow at the
+//! bottom. On the way up, each level has a convolution that doubles the resolution, and a block that takes
+//! its output joined with that of the same level on the way down.
 //!
-//! A block is `x + Conv(SiLU(FiLM(Conv(SiLU(x)))))`, perhaps with a group normalization before each
+//! A block is `x + Conv(SiLU(FiLM(Conv(SiLU(x)))))`, optionally with a group normalization before each
 //! SiLU, and with a 1×1 convolution of `x` where the number of channels changes. The last convolution
-//! may have a SiLU before it, too.
+//! may also have a SiLU before it.
 //!
 //! [`space_to_depth`]: crate::kernels::space_to_depth
 
@@ -24,49 +24,49 @@ use crate::error::{Error, Result};
 use crate::kernels::conv::{Conv, Scale};
 use crate::shape::Shape;
 
-/// Initial size of the last convolution, relative to a plain one: the first guess is `F ≈ 0`.
+/// Initial size of the last convolution, relative to a plain one, so that initially `F ≈ 0`.
 const OUTPUT_GAIN: f32 = 0.01;
 
-/// Initial size of a block's second convolution: a block begins close to doing nothing.
+/// Initial size of a block's second convolution, so that a block initially changes little.
 const BLOCK_GAIN: f32 = 0.3;
 
-/// Most channels at the finest resolution: so few that no number of channels wraps around.
+/// Most channels at the finest resolution, few enough that no number of channels wraps around.
 const MAX_WIDTH: usize = 1 << 12;
 
 /// Channels in a group of the normalization, where their number allows it.
 const GROUP: usize = 4;
 
-/// What comes before an activation.
+/// Normalization before an activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Norm {
-    /// Nothing.
+    /// No normalization.
     #[default]
     None,
-    /// A normalization of groups of channels.
+    /// Normalization of groups of channels.
     Group,
 }
 
-/// What comes before the last convolution.
+/// Activation before the last convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Head {
-    /// Nothing.
+    /// No activation.
     #[default]
     Linear,
-    /// A SiLU.
+    /// A SiLU activation.
     Silu,
 }
 
 impl Head {
-    /// Whether it is the default, which configurations leave out.
+    /// Whether it is the default, which configurations omit.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// See the module.
+/// A convolutional U-Net; see the module.
 #[derive(Debug, Clone)]
 pub struct UNet {
     parameters: Parameters,
@@ -110,7 +110,7 @@ impl ConvLayer {
         let [inputs, outputs] = channels;
         let deviation = gain / ((9 * inputs) as f32).sqrt();
         let shape = [3, 3, inputs, outputs];
-        // The bias follows its weights, as the kernels expect it.
+        // The bias follows its weights, as the kernels expect.
         let first = parameters.declare(format!("{name}.weight"), &shape, deviation);
         parameters.declare(format!("{name}.bias"), &[outputs], 0.0);
         Self { size, channels, scale, parameters: first }
@@ -128,7 +128,7 @@ struct Block {
     second: ConvLayer,
     /// The 1×1 convolution, where the number of channels changes.
     skip: Option<Dense>,
-    /// First column of its scales and shifts.
+    /// First column of the block's scales and shifts.
     film: usize,
 }
 
@@ -156,7 +156,7 @@ impl Block {
         self.first.size[0] * self.first.size[1]
     }
 
-    /// Elements of the largest input and of the largest output.
+    /// Number of elements of the largest input and of the largest output.
     fn largest(blocks: &[Self], rows: usize) -> [usize; 2] {
         [0, 1].map(|side| {
             let each = |block: &Self| elements([rows, block.pixels(), block.first.channels[side]]);
@@ -166,7 +166,7 @@ impl Block {
 }
 
 impl UNet {
-    /// A network for images of `shape` with `width` channels at the finest of `levels` resolutions.
+    /// Creates a network for images of `shape` with `width` channels at the finest of `levels` resolutions.
     pub fn new(shape: Shape, width: usize, levels: usize, norm: Norm, head: Head) -> Result<Self> {
         let Shape { height, width: image_width, channels } = shape;
         if width == 0 || !(2..=8).contains(&levels) {
@@ -183,7 +183,7 @@ impl UNet {
         let fold = 1 << levels;
         if shape.dim() == 0 || !height.is_multiple_of(fold) || !image_width.is_multiple_of(fold) {
             return Err(Error::bad_input(
-                format!("Images of {height}×{image_width} pixels do not halve {levels} times"),
+                format!("Images of {height}×{image_width} pixels cannot be halved {levels} times"),
                 format!("Choose fewer resolutions, or images whose sides are multiples of {fold}"),
             ));
         }
@@ -260,7 +260,7 @@ impl Network for UNet {
         rows: usize,
         weights: View,
     ) -> Result<Box<dyn PlacedNetwork>> {
-        // Nothing is kept for a backward pass, so all blocks use the same space.
+        // No backward pass follows, so all blocks use the same space.
         let blocks = self.layers.blocks();
         let block = BlockIn::place(program, &blocks, rows)?;
         let blocks = vec![block; blocks.len()];

@@ -10,6 +10,10 @@
 //! linearity at N = 16, which begins at 0.78: it came to 0.775 ± 0.022 without the absolute value of
 //! the paper's definition, and comes to 0.783 ± 0.019 with it.
 
+mod beyond;
+mod cifar;
+mod clocks;
+
 use std::fmt::{self, Display, Formatter};
 
 use hidden_gaussian::compute::Engine;
@@ -32,11 +36,18 @@ use super::run_to_end::run_to_end;
 use super::table::Table;
 use super::{Common, Reproduce, json};
 
-/// Where a number should lie.
+/// The interval in which a number should lie.
 #[derive(Debug, Clone, Copy, Serialize)]
 struct Band {
     low: f64,
     high: f64,
+}
+
+impl Band {
+    /// Whether `value` lies in the band; NaN lies in no band.
+    fn holds(self, value: f64) -> bool {
+        value >= self.low && value <= self.high
+    }
 }
 
 const fn at_least(low: f64) -> Band {
@@ -61,7 +72,7 @@ impl Display for Band {
     }
 }
 
-/// A claim, held against a number.
+/// A claim and the number that it is compared with.
 #[derive(Debug, Serialize)]
 struct Claim {
     claim: &'static str,
@@ -71,14 +82,13 @@ struct Claim {
     holds: bool,
 }
 
-/// All claims that were looked at.
+/// All claims that were tested.
 #[derive(Debug, Default)]
 struct Claims(Vec<Claim>);
 
 impl Claims {
     fn add(&mut self, claim: &'static str, what: impl Into<String>, measured: f64, band: Band) {
-        // NaN lies in no band.
-        let holds = measured >= band.low && measured <= band.high;
+        let holds = band.holds(measured);
         self.0.push(Claim { claim, what: what.into(), measured, band, holds });
     }
 }
@@ -95,23 +105,30 @@ const SMALL: &str = "Fig. 3: small networks find the Gaussian structure";
 const STRONG: &str = "Disjoint training sets, same images";
 const BETTER: &str = "It denoises better than D_G, and samples like it";
 
-/// Runs the experiments and prints the table; whether all claims hold.
+/// Runs the experiments, prints the table, and returns whether all claims hold.
 pub(super) fn command(args: &Reproduce) -> Result<bool> {
     let engine = args.common.engine.open()?;
     let mut claims = Claims::default();
     let bench = Bench { common: &args.common, engine: &engine };
-    bench.quick(&mut claims)?;
+    if args.beyond {
+        beyond::add(&bench, &mut claims)?;
+    } else if !args.cifar {
+        bench.quick(&mut claims)?;
+    }
     if args.all {
         bench.main(&mut claims)?;
         bench.faithful(&mut claims)?;
     }
+    if args.all || args.cifar {
+        bench.cifar(&mut claims, args.recorded.as_deref())?;
+    }
     if args.json {
         println!("{}", json(&claims.0)?);
     } else {
-        let mut table = Table::new(&["claim of the paper", "measured here", "", "band", "holds?"]);
+        let mut table = Table::new(&["claim", "measured here", "", "band", "holds?"]);
         for Claim { claim, what, measured, band, holds } in &claims.0 {
             let holds = if *holds { "yes" } else { "NO" };
-            // Steps are counted, all else lies near 1.
+            // Numbers of steps are whole; all others are near 1.
             let measured = format!("{measured:.0$}", if *measured < 10.0 { 3 } else { 0 });
             table.row([(*claim).into(), what.clone(), measured, band.to_string(), holds.into()]);
         }
@@ -287,7 +304,8 @@ impl Bench<'_> {
 }
 
 impl Claims {
-    /// Figure 2, of a memorizing and a generalizing network, the latter's cos(θ, L) in `linear`.
+    /// Tests Figure 2 on a memorizing and a generalizing network; `linear` is the band of the latter's
+    /// cos(θ, L).
     fn differences(
         &mut self,
         biases: &[Bias],
@@ -321,7 +339,7 @@ impl Claims {
         Ok(())
     }
 
-    /// Figure 3: with time, the network first comes close to D_G.
+    /// Tests Figure 3: with time, the network first comes close to D_G.
     fn peak(&mut self, course: &Course, network: &str, band: Band) {
         let what = format!("highest cos(θ, G), {network}, N = {}", course.n);
         self.add(YOUNG, what, course.best.cosine, band);
@@ -340,7 +358,7 @@ impl Claims {
 /// A network at its checkpoints.
 struct Course {
     n: usize,
-    /// Where it is closest to D_G.
+    /// The checkpoint at which it is closest to D_G.
     best: Moment,
     last: Moment,
 }
@@ -354,7 +372,7 @@ struct Moment {
 }
 
 impl Course {
-    /// The course of the network that is trained on `n` images.
+    /// Finds the network that is trained on `n` images.
     fn of(over_time: &[Point], n: usize) -> Result<Self> {
         let moment = |point: &Point| {
             let copies = point.trained()?.closeness.memorized.mean;
@@ -372,13 +390,13 @@ fn missing(n: usize) -> Error {
     Error::internal(format!("No network was trained on {n} images"))
 }
 
-/// The network compared with denoiser `id`.
+/// Compares the network with denoiser `id`.
 fn against(point: &Point, id: DenoiserId) -> Result<&Comparison> {
     let found = point.trained()?.against.get(&id);
     found.ok_or_else(|| Error::internal(format!("The network was not compared with “{id}”")))
 }
 
-/// The network compared with D_G.
+/// Compares the network with D_G.
 fn to_gaussian(point: &Point) -> Result<&Comparison> {
     against(point, DenoiserId::GAUSSIAN)
 }
