@@ -20,8 +20,7 @@ const FORMULA = /<math\b(?:(?!<\/math)[\s\S])*<\/math>(?:&nbsp;|[^\s<&])+/g;
 /** The whole page from index.html. @param {string} html */
 export function expandSections(html) {
   return (
-    html
-      .replace(/<!-- include (\S+) -->/g, (_, file) => readFileSync(new URL(`../${file}`, import.meta.url), "utf8"))
+    include(html)
       .replace(/<!-- each (\w+) -->([\s\S]*?)<!-- end -->/g, (_, name, block) => repeat(name, block))
       .replace(/\\\[([\s\S]*?)\\\]/g, (_, tex) => toMathml(tex, true))
       .replace(/\$([^$]+)\$/g, (_, tex) => toMathml(tex, false))
@@ -29,6 +28,12 @@ export function expandSections(html) {
       .replace(FORMULA, '<span class="unbroken">$&</span>')
   );
 }
+
+/** The files that a text includes may include others. @param {string} html @returns {string} */
+const include = (html) =>
+  html.replace(/<!-- include (\S+) -->/g, (_, file) =>
+    include(readFileSync(new URL(`../${file}`, import.meta.url), "utf8")),
+  );
 
 /** @param {string} name @param {string} block */
 function repeat(name, block) {

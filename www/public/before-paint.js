@@ -1,7 +1,20 @@
 // What must be known before the first paint, so that nothing flashes; hence a plain script.
 (() => {
   // One figure alone: embed.js finds it later, and until then the page stays empty.
-  if (new URLSearchParams(location.search).get("figure")) document.documentElement.setAttribute("data-embed", "");
+  const query = new URLSearchParams(location.search);
+  if (!query.get("figure") && !query.has("present")) return;
+  document.documentElement.setAttribute("data-embed", "");
+  if (self === top) document.documentElement.setAttribute("data-present", "");
+})();
+// The run that the first picture shows, and its pictures: whoever follows a link to another place does not see them first.
+(() => {
+  if (location.hash || location.search) return;
+  for (const file of [".json", "/n64-samples.jpg"]) {
+    const link = document.createElement("link");
+    Object.assign(link, { rel: "preload", as: "fetch", crossOrigin: "anonymous" });
+    link.href = `./runs/transition-cifar-cifar10${file}`;
+    document.head.append(link);
+  }
 })();
 // Light or dark: the system's wish, or the reader's.
 (() => {

@@ -1,26 +1,35 @@
 import { mountControls } from "./ui/controls.js";
-import { byId } from "./ui/dom.js";
+import { byId, element } from "./ui/dom.js";
 import { agreementFigure, agreementSource } from "./figures/agreement.js";
 import { alignmentFigure } from "./figures/alignment.js";
+import { clocksFigure, clocksSource } from "./figures/clocks.js";
 import { denoiseFigure } from "./figures/denoise.js";
+import { edgeFigure } from "./figures/edge.js";
 import { emergenceFigure, emergenceSource } from "./figures/emergence.js";
 import { errorsFigure } from "./figures/errors.js";
 import { heroFigure } from "./figures/hero.js";
+import { modesFigure, modesSource } from "./figures/modes.js";
+import { leagueFigure } from "./figures/league.js";
+import { mixturesFigure } from "./figures/mixtures.js";
 import { pathsFigure } from "./figures/paths.js";
 import { phaseFigure } from "./figures/phase.js";
+import { randomFeatures } from "./figures/random-features.js";
 import { samplesFigure } from "./figures/samples.js";
 import { biasSource, scoreDifferenceFigure } from "./figures/score-difference.js";
 import { toyFigure } from "./figures/toy.js";
-import { trajectoryFigure } from "./figures/trajectory.js";
 import { transitionFigure } from "./figures/transition.js";
+import { windowFigure } from "./figures/window.js";
 import { wienerFigure } from "./figures/wiener.js";
+import { mountSteering } from "./ui/steer.js";
 import { mountTerms } from "./ui/terms.js";
+import { mountWhy } from "./ui/why.js";
 import { labFigure } from "./figures/lab.js";
 import { mountFigureTools } from "./export/figure-tools.js";
 import { linkedRun } from "./runs/linked-run.js";
 import { limitsSection } from "./figures/limits.js";
 import { notesSection } from "./figures/notes.js";
 import { trainingSet } from "./figures/training-set.js";
+import { WorkBar } from "./ui/work-bar.js";
 
 /**
  * @import { Page } from "./figures/figure.js"
@@ -35,20 +44,27 @@ export function mountArticle(page) {
   const bias = biasSource(page.store);
   const emergence = emergenceSource(page.store);
   const agreement = agreementSource(page.store);
+  const clocks = clocksSource(page.store);
+  const modes = modesSource(page.store);
   /** Where reports are shown that have a figure of their own. @type {Map<string, {source: ReportSource<any>, figure: HTMLElement}>} */
   const places = new Map([
     ["gaussian-bias", { source: bias, figure: byId("score-difference") }],
-    ["emergence", { source: emergence, figure: byId("emergence") }],
+    ["emergence", { source: emergence, figure: byId("phase") }],
     ["strong-generalization", { source: agreement, figure: byId("agreement") }],
+    ["clocks", { source: clocks, figure: byId("clocks") }],
+    ["modes", { source: modes, figure: byId("modes") }],
   ]);
 
   // Until now nothing would have handled them.
   for (const button of document.querySelectorAll("main button")) button.removeAttribute("disabled");
   mountControls(document, page.store);
   mountTerms(document);
+  mountSteering(document, page.store);
+  mountWhy(document);
   heroFigure(byId("hero"), page);
   toyFigure(byId("toy"), page);
-  denoiseFigure(byId("denoise"), page);
+  const work = new WorkBar(byId("work"), page.store, page.engine);
+  denoiseFigure(byId("denoise"), page, (fitted) => work.settle(fitted));
   errorsFigure(byId("errors"), page);
   const lab = labFigure(byId("lab"), page, {
     own: () => training.own,
@@ -59,7 +75,6 @@ export function mountArticle(page) {
     },
   });
   const training = trainingSet(byId("training-set"), byId("drop-notice"), page, lab.open);
-  trajectoryFigure(byId("trajectory"), page);
   samplesFigure(byId("samples"), page);
   transitionFigure(byId("transition"), page);
   scoreDifferenceFigure(byId("score-difference"), page, bias);
@@ -69,7 +84,14 @@ export function mountArticle(page) {
   emergenceFigure(byId("emergence"), page, emergence);
   phaseFigure(byId("phase"), page, emergence);
   agreementFigure(byId("agreement"), page, agreement);
-  linkedRun(byId("linked-run"), page, lab.start);
+  leagueFigure(byId("league"), page);
+  edgeFigure(byId("edge"), page);
+  mixturesFigure(byId("mixtures"), page);
+  windowFigure(byId("window"), page);
+  clocksFigure(byId("clocks"), page, clocks);
+  randomFeatures(element(byId("clocks"), "features"), page);
+  modesFigure(byId("modes"), page, modes);
+  linkedRun(byId("linked-run"), page, lab);
   limitsSection(byId("limits-section"), page);
   notesSection(byId("notes-section"), page);
   mountFigureTools(document, page);

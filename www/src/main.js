@@ -8,35 +8,42 @@ import "../styles/terms.css";
 import "../styles/run-panel.css";
 import "../styles/bias.css";
 import "../styles/emergence.css";
+import "../styles/beyond-clocks.css";
+import "../styles/beyond.css";
 import "../styles/lab.css";
 import "../styles/tools.css";
+import "../styles/present.css";
+import "../styles/print.css";
 import { byId, part } from "./ui/dom.js";
-import { mountEmbed } from "./state/embed.js";
+import { expandPresent, mountEmbed } from "./state/embed.js";
+import { mountContents } from "./ui/contents.js";
 import { engineBadge } from "./ui/engine-badge.js";
 import { EngineClient } from "./engine/client.js";
-import { Runner } from "./runs/runner.js";
+import { Runner, workersFor } from "./runs/runner.js";
 import { sentence } from "./ui/format.js";
 import { LiveText } from "./ui/live.js";
 import { showNotice } from "./ui/notice.js";
+import { mountPresentation } from "./ui/present.js";
+import { mountPrint } from "./ui/print.js";
 import { FigureContents } from "./export/contents.js";
 import { RunStorage } from "./runs/storage.js";
 import { Store } from "./state/store.js";
 
 /** @import { TrainingCalls } from "./engine/protocol.js" */
 
+expandPresent();
 const store = new Store(window);
 const live = new LiveText(document);
-const engine = new EngineClient(
-  () => new Worker(new URL("./engine/worker.js", import.meta.url), { type: "module" }),
-  document.baseURI,
-);
+if (location.search) live.forget();
+const startEngine = () => new Worker(new URL("./engine/worker.js", import.meta.url), { type: "module" });
+const engine = new EngineClient(startEngine, document.baseURI);
 const startTraining = () => new Worker(new URL("./engine/training-worker.js", import.meta.url), { type: "module" });
 /** @type {EngineClient<TrainingCalls>} */
 const trainer = new EngineClient(startTraining, document.baseURI);
 const runner = new Runner({
   startWorker: startTraining,
   base: document.baseURI,
-  cores: navigator.hardwareConcurrency,
+  cores: workersFor(navigator),
   storage: new RunStorage(() => window.indexedDB),
   locks: navigator.locks,
   choice: () => store.values.engine,
@@ -61,9 +68,21 @@ store.subscribe(["engine"], open);
 store.subscribe(["engine"], (values) => runner.switchEngine(values.engine));
 const problems = [...store.problems, mountEmbed(store, part(document, "home", HTMLAnchorElement)) ?? []].flat();
 if (problems.length > 0) showNotice(notice, problems);
+mountContents(byId("contents"));
+mountPresentation(store, live, byId("present"));
+mountPrint(/** @type {HTMLButtonElement} */ (byId("handout")));
 
 const { mountArticle } = await import("./article.js");
-mountArticle({ store, engine, trainer, runner, live, contents: new FigureContents(), figures: new Set() });
+mountArticle({
+  store,
+  engine,
+  spareEngine: () => new EngineClient(startEngine, document.baseURI),
+  trainer,
+  runner,
+  live,
+  contents: new FigureContents(),
+  figures: new Set(),
+});
 
 // The browser went where the link leads before the controls were there, and they take room. On a reload and on the way
 // back it stands where the reader was.

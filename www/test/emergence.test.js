@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { atTheEnd, onset, pace, plane, standAt, widthOf } from "../src/reports/emergence.js";
+import { atTheEnd, onset, pace, plane, seedsOf, standAt, widthOf, widthSizes } from "../src/reports/emergence.js";
 
 /**
  * @import { Point } from "../pkg/hidden_gaussian.js"
@@ -61,7 +61,26 @@ test("networks are compared over width when all have trained for as long", () =>
       [192, 2000],
     ],
   );
-  assert.equal(atTheEnd(report, 128)[0].n, 32);
+  // Widths were not trained on the larger set.
+  assert.deepEqual(atTheEnd(report, 128), []);
+  assert.deepEqual(widthSizes(report), [32]);
+});
+
+test("networks of several seeds are one point, with the range of their numbers", () => {
+  const copies = { count: 100, standardError: 0.03 };
+  const seeds = [0.2, 0.6].map((mean) => {
+    const one = point(32, 192, 400);
+    one.denoisers.trained.closeness.memorized = { ...copies, mean };
+    return one;
+  });
+  const several = /** @type {Report<"emergence">} */ (
+    /** @type {any} */ ({ findings: { overTime: seeds, overWidth: [] } })
+  );
+  const [merged, ...others] = plane(several);
+  assert.equal(others.length, 0);
+  assert.equal(seedsOf(several), 2);
+  const { mean, low, high, count } = /** @type {any} */ (merged.denoisers.trained.closeness.memorized);
+  assert.deepEqual([mean, low, high, count], [0.4, 0.2, 0.6, 200]);
 });
 
 test("memorization sets in at the first checkpoint with half copies", () => {

@@ -6,6 +6,7 @@ import { test } from "node:test";
 // The module is one of workers, which have this name for themselves.
 Object.assign(globalThis, { self: globalThis });
 const { importer } = await import("../src/engine/import.js");
+const { serve } = await import("../src/engine/serve.js");
 
 /** Reads files with a library that says what it was given. @param {Entry[]} [pictures] of every archive */
 function reader(pictures = []) {
@@ -42,4 +43,52 @@ test("of several files none may be an array", async () => {
     message: "None of the 2 files is an image",
   });
   await assert.rejects(reader()(".hidden"), { kind: "BadInput" });
+});
+
+/** Fetches a set of a page that has these files. @param {Record<string, string | object>} files */
+function fetcher(files) {
+  const { makeDataset } = importer({
+    Dataset: {
+      faces: () => "faces",
+      import: (/** @type {string} */ name, /** @type {Uint8Array} */ bytes) => `${name}: ${bytes.length}`,
+    },
+    PictureSet: class {
+      push() {}
+      finish = () => "pictures";
+      free() {}
+    },
+    unzip: () => [],
+  });
+  serve(Promise.resolve(), async () => null);
+  /** @type {any} */ (globalThis).onmessage({ data: { kind: "start", base: "https://host.test/sub/" } });
+  globalThis.fetch = async (address) => {
+    const found = files[String(address).replace("https://host.test/sub/", "")];
+    return found === undefined
+      ? new Response("", { status: 404 })
+      : new Response(typeof found === "string" ? found : JSON.stringify(found));
+  };
+  /** @type {number[]} */
+  const told = [];
+  const options = { size: 32, count: 0, seed: 0 };
+  return {
+    told,
+    make: (/** @type {string} */ set) => makeDataset({ set, ...options }, (got, bytes) => told.push(got / bytes)),
+  };
+}
+
+test("a set is fetched with progress, if the build has it", async () => {
+  const { make, told } = fetcher({
+    "data/index.json": { cifar10: { bytes: 9 }, mnist: { bytes: 9 }, patches: { bytes: 4 } },
+    "data/cifar10.bin": "123456789",
+    "data/mnist.bin": "1234",
+    "data/patches.bin": "123456789",
+  });
+  assert.equal(await make("cifar10"), "data/cifar10.bin: 9");
+  assert.equal(told.at(-1), 1);
+  // Too short and too long.
+  await assert.rejects(make("mnist"), { kind: "Network" });
+  await assert.rejects(make("patches"), { kind: "Network" });
+  await assert.rejects(make("fashion"), { kind: "Missing", message: /Fashion-MNIST/ });
+  await assert.rejects(make("cats"), { kind: "BadInput" });
+  assert.equal(await make("faces"), "faces");
 });

@@ -41,6 +41,8 @@ test("a network of another kind than the preset's comes whole", () => {
     norm: "none",
     shape: { height: 16, width: 16, channels: 1 },
   });
+  const colour = /** @type {any} */ (labOptions({ ...defaults(), "lab.network": "unet", "lab.data": "cifar10" }));
+  assert.equal(colour.config.train.architecture.shape.channels, 3);
   const mlp = /** @type {any} */ (
     labOptions({ ...defaults(), "lab.preset": "faithful", "lab.network": "mlp", "lab.data": "mnist" })
   );
@@ -132,7 +134,7 @@ test("every field of the lab goes into the run", () => {
 });
 
 test("the other experiments have fields of their own", () => {
-  const values = { ...defaults(), "lab.sizes": "32 8", "lab.axes": "4", "lab.widths": "12 8", "lab.seeds": "3" };
+  const values = { ...defaults(), "lab.sizes": "32 8", "lab.axes": "4", "lab.widths": "12 8" };
   const bias = labOptions({ ...values, "lab.experiment": "gaussian-bias" });
   assert.deepEqual(bias.config, { sizes: [8, 32], axes: 4 });
   const fit = /** @type {const} */ ({ "lab.fitImages": "training", "lab.fitMethod": "descent", "lab.fitBatches": "8" });
@@ -158,4 +160,15 @@ test("the other experiments have fields of their own", () => {
     trainLong: { steps: 200, batch: 16 },
     checkpoints: [50, 100, 200],
   });
+});
+
+test("several seeds are pairs where two networks are compared", () => {
+  const values = { ...defaults(), "lab.seeds": "2", "lab.seed": 5 };
+  /** @param {"emergence" | "strong-generalization"} experiment */
+  const seeds = (experiment) => labOptions({ ...values, "lab.experiment": experiment }).config?.seeds;
+  assert.deepEqual(seeds("emergence"), [5, 6]);
+  assert.deepEqual(seeds("strong-generalization"), [
+    [5, 6],
+    [7, 8],
+  ]);
 });

@@ -28,7 +28,10 @@ test("before there is a measurement, it claims nothing", () => {
 
 test("a pause says whether the reader made it", () => {
   assert.equal(statusLine(run({ state: "paused" }), false), "Step 420 of 2,000 · paused");
-  assert.equal(statusLine(run({ state: "paused" }), true), "Step 420 of 2,000 · paused while out of sight");
+  assert.equal(
+    statusLine(run({ state: "paused" }), "to spare the battery"),
+    "Step 420 of 2,000 · paused to spare the battery",
+  );
 });
 
 test("a failed run says what can be done", () => {

@@ -17,7 +17,7 @@ test("formulas become MathML without styles, which the page's policy forbids", (
 
 test("what belongs to a denoiser is there for every one of the table", () => {
   for (const { id } of FITTED) {
-    for (const name of [id, `strip-${id}`, `${id}-x`, `${id}-grid`, `${id}-picked`]) {
+    for (const name of [id, `strip-${id}`, `${id}-grid`, `${id}-nearest-grid`]) {
       assert.ok(page.includes(`data-part="${name}"`), name);
     }
   }

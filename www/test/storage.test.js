@@ -9,7 +9,7 @@ beforeEach(() => {
 });
 
 /** @param {number} day @returns {any} */
-const run = (day) => ({ id: `run ${day}`, date: new Date(2026, 0, day), state: "running" });
+const run = (day) => ({ id: `run ${day}`, date: new Date(2026, 0, day), state: "running", shards: [] });
 
 test("runs are saved, listed from the latest on, replaced and deleted", async () => {
   const storage = new RunStorage(() => indexedDB);
@@ -60,17 +60,68 @@ test("a browser without storage, or one that forbids it, rejects and does not th
 });
 
 test("a full disk rejects", async (context) => {
+  refuse(context, () => true);
+  await assert.rejects(new RunStorage(() => indexedDB).put(run(1)), { name: "AbortError" });
+});
+
+/**
+ * Let the store refuse what `refuses`, when the transaction is committed, as WebKit does in private windows.
+ * @param {import("node:test").TestContext} context
+ * @param {(value: any) => boolean} refuses
+ */
+function refuse(context, refuses) {
   const { put } = IDBObjectStore.prototype;
-  context.mock.method(
+  return context.mock.method(
     IDBObjectStore.prototype,
     "put",
     /** @this {IDBObjectStore} @param {any} value */ function (value) {
       const request = put.call(this, value);
-      this.transaction.abort();
+      if (refuses(value)) this.transaction.abort();
       return request;
     },
   );
-  await assert.rejects(new RunStorage(() => indexedDB).put(run(1)), { name: "AbortError" });
+}
+
+/** A run on the reader's own files, with a snapshot and weights. */
+const withBlobs = () => ({
+  ...run(1),
+  own: { files: [new File(["a picture"], "picture.png")], colour: true },
+  shards: [
+    { snapshot: new Blob(["here"]), weights: [new Blob(["w1"]), new Blob(["w2"])] },
+    { snapshot: null, weights: [] },
+  ],
+});
+
+test("a browser that refuses blobs saves their bytes, and hands them out as blobs", async (context) => {
+  const hasBlobs = (/** @type {any} */ { own, shards }) =>
+    [...own.files, ...shards.flatMap((/** @type {any} */ shard) => [shard.snapshot, ...shard.weights])].some(
+      (held) => held instanceof Blob,
+    );
+  const { mock } = refuse(context, hasBlobs);
+  const storage = new RunStorage(() => indexedDB);
+  await storage.put(withBlobs());
+  await storage.put(withBlobs());
+  // It is not asked twice for what it refuses.
+  assert.equal(mock.callCount(), 3);
+  for (const saved of [await storage.get("run 1"), ...(await storage.list())]) {
+    assert.ok(saved?.own);
+    const [file] = saved.own.files;
+    assert.deepEqual([file.name, await file.text()], ["picture.png", "a picture"]);
+    const [first, second] = saved.shards;
+    assert.equal(await first.snapshot?.text(), "here");
+    assert.deepEqual(await Promise.all(first.weights.map((blob) => blob.text())), ["w1", "w2"]);
+    assert.equal(second.snapshot, null);
+  }
+});
+
+test("a browser that refuses bytes, too, rejects; with room again it takes blobs", async (context) => {
+  let full = true;
+  refuse(context, () => full);
+  const storage = new RunStorage(() => indexedDB);
+  await assert.rejects(storage.put(withBlobs()), { name: "AbortError" });
+  full = false;
+  await storage.put(withBlobs());
+  assert.equal(await (await storage.get("run 1"))?.shards[0].snapshot?.text(), "here");
 });
 
 test("an older page in another tab blocks the opening; when it is gone the next try opens", async () => {

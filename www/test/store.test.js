@@ -94,9 +94,23 @@ test("a way within the page keeps what a slider has not written yet", async () =
   const window = fakeWindow("?n=32");
   const store = storeOf(window);
   store.set({ "denoise.sigma": 2 });
-  window.location.hash = "#trajectory";
+  window.location.hash = "#denoise";
   window.back();
   assert.equal(store.values["denoise.sigma"], 2);
   await wait(400);
-  assert.deepEqual(window.calls, ["replace /sub/path/?n=32&denoise.sigma=2#trajectory"]);
+  assert.deepEqual(window.calls, ["replace /sub/path/?n=32&denoise.sigma=2#denoise"]);
+});
+
+test("a preview shows another state for a while, and the address stays", async () => {
+  const window = fakeWindow("?transition.n=32");
+  const store = storeOf(window);
+  /** @type {number[]} */
+  const seen = [];
+  store.subscribe(["transition.n"], (values) => seen.push(values["transition.n"]));
+  const end = store.preview({ "transition.n": 1024 });
+  assert.equal(store.values["transition.n"], 1024);
+  end();
+  await wait(300);
+  assert.deepEqual(seen, [1024, 32]);
+  assert.deepEqual(window.calls, []);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DENOISERS, FITTED } from "../src/reports/denoisers.js";
+import { DENOISERS, FITTED, TABLE, THEORIES } from "../src/reports/denoisers.js";
 import { DATA_SETS, SET_TITLES } from "../src/state/data-sets.js";
 import { parameters } from "../src/state/parameters.js";
 import TABLES from "../src/tables.json" with { type: "json" };
@@ -8,24 +8,54 @@ import TABLES from "../src/tables.json" with { type: "json" };
 /** @import { DenoiserId, ExperimentName } from "../pkg/hidden_gaussian.js" */
 
 test("every denoiser of the library has a style of its own", () => {
-  for (const { id, short, colour, marker } of DENOISERS) assert.ok(short && colour && marker, `${id} has no style`);
-  /** @param {(row: typeof DENOISERS[number]) => unknown} look */
-  const distinct = (look) => assert.equal(new Set(DENOISERS.map(look)).size, DENOISERS.length);
+  for (const { id, short, colour, marker } of TABLE) assert.ok(short && colour && marker, `${id} has no style`);
+  /** @param {(row: typeof TABLE[number]) => unknown} look */
+  const distinct = (look) => assert.equal(new Set(TABLE.map(look)).size, TABLE.length);
   distinct(({ colour }) => colour);
   // Never colour alone.
   distinct(({ dash, marker, hollow }) => [dash, marker, hollow].join());
-  assert.ok(FITTED.length > 0);
+});
+
+test("Sections I to IV show the denoisers of the paper, and no other", () => {
+  assert.deepEqual(
+    DENOISERS.map(({ id }) => id),
+    ["trained", "linear", "gaussian", "empirical"],
+  );
+  assert.deepEqual(
+    FITTED.map(({ id }) => id),
+    ["gaussian", "empirical"],
+  );
+  assert.deepEqual(
+    THEORIES.map(({ id }) => id),
+    ["gaussian", "empirical", "ls", "els", "pca-locality", "mixture"],
+  );
 });
 
 test("the names that types spell out are those of the library", () => {
   /** @type {Record<DenoiserId, true>} */
-  const denoisers = { trained: true, linear: true, gaussian: true, empirical: true };
+  const denoisers = {
+    trained: true,
+    linear: true,
+    gaussian: true,
+    empirical: true,
+    ls: true,
+    els: true,
+    "pca-locality": true,
+    mixture: true,
+  };
   assert.deepEqual(
     Object.keys(denoisers),
     TABLES.denoisers.map(({ id }) => id),
   );
   /** @type {Record<ExperimentName, true>} */
-  const experiments = { transition: true, "gaussian-bias": true, emergence: true, "strong-generalization": true };
+  const experiments = {
+    transition: true,
+    "gaussian-bias": true,
+    emergence: true,
+    "strong-generalization": true,
+    clocks: true,
+    modes: true,
+  };
   assert.deepEqual(Object.keys(experiments).sort(), TABLES.experiments.map(({ name }) => name).sort());
   assert.deepEqual(Object.keys(TABLES.presets).sort(), Object.keys(experiments).sort());
   assert.deepEqual(

@@ -61,8 +61,14 @@ test("linearity is taken at the noise level nearest to the one wanted", () => {
 test("the transition is where the samples get half as far as held-out images", () => {
   assert.deepEqual(transition(recorded), { copies: 16, new: 64 });
   assert.equal(transitionSentence(recorded), "Transition between N\u00a0=\u00a016 and 64.");
-  assert.equal(transitionSentence(sweep([[1024, 1, 0.1, 1, 0.7]])), "No transition: even N = 1,024 makes copies.");
-  assert.equal(transitionSentence(sweep([[8, 1, 0.7, 0, 0.9]])), "No transition: already N = 8 makes new images.");
+  assert.equal(
+    transitionSentence(sweep([[1024, 1, 0.1, 1, 0.7]])),
+    "No transition: even at N\u00a0=\u00a01,024, samples are copies.",
+  );
+  assert.equal(
+    transitionSentence(sweep([[8, 1, 0.7, 0, 0.9]])),
+    "No transition: even at N\u00a0=\u00a08, samples are not copies.",
+  );
 });
 
 test("noise is not taken for new images, and nothing is said before the end", () => {
@@ -87,7 +93,7 @@ test("what is not a number is not taken for a copier", () => {
   // As JSON has it, which knows no NaN.
   const broken = parseReport(JSON.stringify(sweep([[16, 1, NaN, NaN, NaN]])));
   assert.ok(Number.isNaN(curves(broken, 1).gl[0].mean));
-  assert.equal(transitionSentence(broken), "No transition: every network broke down.");
+  assert.equal(transitionSentence(broken), "No transition: every network diverged.");
   assert.equal(compare(broken, recorded, 1)?.matches, false);
   assert.equal(compare(broken, broken, 1)?.matches, false);
   const some = sweep([
@@ -97,7 +103,10 @@ test("what is not a number is not taken for a copier", () => {
     [64, 1, 0.7, 0, 0.9],
   ]);
   assert.deepEqual(transition(some), { copies: 16, new: 64 });
-  assert.match(transitionSentence(some), /^Transition among the networks that came through between N\s=\s16 and 64/u);
+  assert.match(
+    transitionSentence(some),
+    /^Transition among the networks that did not diverge between N\s=\s16 and 64/u,
+  );
 });
 
 test("a network that diverged is marked, and does not count for the transition", () => {

@@ -3,6 +3,7 @@
  * not wait for the measurement; when nothing else is to be done both engines are measured, and the faster one stays.
  */
 import { Engine } from "../../pkg/exact/hidden_gaussian.js";
+import { isCompatible } from "./adapter.js";
 import { toFailure } from "./protocol.js";
 
 /**
@@ -93,6 +94,6 @@ export class EngineHolder {
     this.#lost = null;
     const info = engine.info();
     this.rates = info.rates;
-    this.#events.opened({ ...info, problem });
+    this.#events.opened({ ...info, compatible: info.kind === "gpu" && isCompatible, problem });
   }
 }

@@ -1,6 +1,8 @@
 /** The data set and the fit that a worker used last: neighbouring calls are nearly always about the same ones. */
-import { Exact } from "../../pkg/exact/hidden_gaussian.js";
-import { DATA_SETS } from "../state/data-sets.js";
+import { Exact, useEigen } from "../../pkg/exact/hidden_gaussian.js";
+import { DATA_SETS, titleOf } from "../state/data-sets.js";
+import { prepareFor } from "./eigen.js";
+import { savedFit, saveFit } from "./saved-fits.js";
 
 /**
  * @import { Dataset, Engine } from "../../pkg/exact/hidden_gaussian.js"
@@ -10,6 +12,12 @@ import { DATA_SETS } from "../state/data-sets.js";
  * @import { Setting } from "./protocol.js"
  */
 
+/** Images of at most so many numbers are fitted in a moment. */
+const QUICK_VALUES = 1024;
+
+/** @param {number} bytes */
+const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+
 export class Fits {
   /** @type {{name: DataName, set: Dataset} | undefined} */
   #loaded;
@@ -17,6 +25,8 @@ export class Fits {
   #own;
   /** @type {{engine: Engine, set: Dataset, n: number, exact: Exact} | undefined} */
   #fitted;
+  /** The last D_G that took long to fit, for the same images on another engine. @type {{key: string, bytes: Uint8Array<ArrayBuffer>} | undefined} */
+  #gaussian;
   #engines;
   #makeDataset;
   #busy;
@@ -24,7 +34,7 @@ export class Fits {
   /**
    * @param {Pick<EngineHolder, "open">} engines
    * @param {ReturnType<typeof importer<Dataset>>["makeDataset"]} makeDataset
-   * @param {(text: string) => void} busy
+   * @param {(text: string, fraction?: number) => void} busy
    */
   constructor(engines, makeDataset, busy) {
     this.#engines = engines;
@@ -54,9 +64,11 @@ export class Fits {
 
   /** @param {Exclude<DataName, "own">} name */
   #drawOrFetch(name) {
-    const { size, file, pool } = DATA_SETS[name];
+    const { size, file, pool, heldOut } = DATA_SETS[name];
     this.#busy(file ? "Fetching the data" : "Drawing the training images");
-    return this.#makeDataset({ set: name, size, count: pool, seed: 0 });
+    return this.#makeDataset({ set: name, size, count: pool, seed: 0, heldOut }, (got, bytes) =>
+      this.#busy(`Fetching ${titleOf(name)}: ${megabytes(got)} of ${megabytes(bytes)} MB`, got / bytes),
+    );
   }
 
   /** From now on these are the reader's own images. @param {Dataset} set */
@@ -85,7 +97,38 @@ export class Fits {
   async fitOn(engine, set, n) {
     this.close();
     this.#busy("Fitting the denoisers");
-    return (this.#fitted = { engine, set, n, exact: await Exact.fit(engine, set, n) });
+    const { width, height, channels, hash } = set.info();
+    const long = width * height * channels > QUICK_VALUES;
+    const key = `${hash}-${n}`;
+    const known = long ? await this.#known(key) : undefined;
+    const onProgress = long
+      ? (/** @type {number} */ fraction) => this.#busy("Fitting the Gaussian denoiser", fraction)
+      : undefined;
+    const fit = async () => {
+      await prepareFor(useEigen, { width, height, channels });
+      return Exact.fit(engine, set, n, onProgress);
+    };
+    // Perhaps what was saved is not what this version reads.
+    const exact = known ? await Exact.fit(engine, set, n, onProgress, known).catch(fit) : await fit();
+    if (long && !known) await this.#keep(key, exact.gaussian());
+    return (this.#fitted = { engine, set, n, exact });
+  }
+
+  /** A fit of D_G that was kept. @param {string} key */
+  async #known(key) {
+    if (this.#gaussian?.key !== key) {
+      const bytes = await savedFit(key);
+      if (bytes) this.#gaussian = { key, bytes };
+    }
+    return this.#gaussian?.key === key ? this.#gaussian.bytes : undefined;
+  }
+
+  /** @param {string} key @param {Uint8Array | undefined} bytes */
+  async #keep(key, bytes) {
+    if (!bytes) return;
+    const copy = new Uint8Array(bytes);
+    this.#gaussian = { key, bytes: copy };
+    await saveFit(key, copy);
   }
 
   /** Give up the fit, if there is one. */

@@ -2,12 +2,13 @@
  * Where data sets come from. Of the reader's own files, arrays go to the Rust importers as they are, and pictures are
  * decoded by the browser first. Nothing leaves the machine.
  */
-import { DATA_SETS, isPageSet } from "../state/data-sets.js";
+import { DATA_SETS, isPageSet, titleOf } from "../state/data-sets.js";
 import { fetchFile } from "./protocol.js";
 import { base } from "./serve.js";
 
 /**
  * @import { ImportOptions, Recipe as DataRecipe } from "../../pkg/hidden_gaussian.js"
+ * @import { PageSet } from "../state/data-sets.js"
  */
 
 /**
@@ -61,14 +62,15 @@ export function importer({ Dataset, PictureSet, unzip }) {
     /**
      * A set of the page: drawn by the engine, or fetched.
      * @param {Omit<DataRecipe, "heldOut"> & {heldOut?: number}} recipe
+     * @param {(got: number, bytes: number) => void} [progress] told how much of the file is here
      * @returns {Promise<D>}
      */
-    async makeDataset({ set, count, ...options }) {
+    async makeDataset({ set, count, size, seed, heldOut, channels, crop, class: label }, progress = () => {}) {
       if (!isPageSet(set)) throw bad(`This page has no images called “${set}”`, "Choose one of its own sets.");
       const { file } = DATA_SETS[set];
-      if (!file) return Dataset.faces({ count, ...options });
-      const response = await fetchFile(new URL(file, base), `The file ${file}`);
-      return Dataset.import(file, new Uint8Array(await response.arrayBuffer()), options);
+      if (!file) return Dataset.faces({ size, count, seed, heldOut });
+      const options = { size, seed, heldOut, channels, crop, class: label ?? undefined };
+      return Dataset.import(file, await download(set, file, progress), options);
     },
 
     /**
@@ -96,6 +98,53 @@ export function importer({ Dataset, PictureSet, unzip }) {
     },
   };
 }
+
+/**
+ * The file of a set, if this build of the page has it: a set that could not be had when the page was built is left out.
+ * @param {PageSet} set
+ * @param {string} file
+ * @param {(got: number, bytes: number) => void} progress
+ */
+async function download(set, file, progress) {
+  const index = await fetchFile(new URL("data/index.json", base), "The list of data sets");
+  /** @type {Partial<Record<PageSet, {bytes: number}>>} */
+  const sets = await index.json();
+  const known = sets[set];
+  if (!known) {
+    throw {
+      kind: "Missing",
+      message: `This build of the page does not have ${titleOf(set)}`,
+      hint: "Choose another set, or build the page where the set can be downloaded.",
+    };
+  }
+  const { body } = await fetchFile(new URL(file, base), `The file ${file}`);
+  const bytes = new Uint8Array(known.bytes);
+  let got = 0;
+  for await (const part of chunks(body)) {
+    if (got + part.length > bytes.length) throw cut(file);
+    bytes.set(part, got);
+    got += part.length;
+    progress(got, bytes.length);
+  }
+  if (got < bytes.length) throw cut(file);
+  return bytes;
+}
+
+/**
+ * What a response brings, piece by piece. (Not every browser can iterate over a stream itself.)
+ * @param {ReadableStream<Uint8Array> | null} body
+ */
+async function* chunks(body) {
+  const reader = body?.getReader();
+  for (let piece = await reader?.read(); piece && !piece.done; piece = await reader?.read()) yield piece.value;
+}
+
+/** @param {string} file */
+const cut = (file) => ({
+  kind: "Network",
+  message: `The file ${file} did not arrive whole`,
+  hint: "Try again, or reload the page.",
+});
 
 /**
  * What to call a set of pictures: the archive or the folder that they came from.

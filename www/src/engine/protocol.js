@@ -8,7 +8,7 @@
  */
 
 /**
- * @import { Check, Config, DatasetInfo, Denoised, DenoiserId, EngineInfo as LibraryEngineInfo, ExperimentName, Progress, Recipe as DataRecipe, WienerDescent } from "../../pkg/hidden_gaussian.js"
+ * @import { Check, Config, DatasetInfo, Denoised, DenoiserId, EngineInfo as LibraryEngineInfo, ExperimentName, Progress, RandomFeaturesCurves, RandomFeaturesSetting, Recipe as DataRecipe, WienerDescent } from "../../pkg/hidden_gaussian.js"
  * @import { Preset, Report } from "../reports/report.js"
  * @import { DataName, EngineChoice, Split } from "../state/parameters.js"
  */
@@ -34,8 +34,8 @@
  * @property {number} height
  * @property {Uint8ClampedArray<ArrayBuffer>} rgba one image after the other
  *
- * @typedef {LibraryEngineInfo & {problem: Failure | null}} EngineInfo `problem`: why the engine that was asked for does not run, or
- *   why it had to start again
+ * @typedef {LibraryEngineInfo & {compatible: boolean, problem: Failure | null}} EngineInfo `compatible`: whether it is a GPU that has
+ *   only WebGPU's compatibility mode; `problem`: why the engine that was asked for does not run, or why it had to start again
  *
  * @typedef {{engine: EngineChoice}} OpenCall start this engine; the result is empty, the `engine` event says the rest
  *
@@ -53,6 +53,7 @@
  * @property {Denoised["posterior"]} posterior the largest softmax weights of D_M, the training images that they belong to, and the
  *   effective number of images
  * @property {Pictures} heaviest those training images, as many as the page shows
+ * @property {{clean?: string, heaviest?: string}} labels what the clean image and the heaviest show, if the set has labels
  * @property {number} elapsedMs time in the engine
  *
  * @typedef {{setting: Setting, split: Split, image: number, sigmas: number[], seed: number}} SweepCall one image at many
@@ -60,8 +61,8 @@
  * @typedef {{sigmas: number[], errors: Fitted<number[]>, between: number[], effective: number[]}} SweepResult at each level: root
  *   mean square distances to the clean image, the largest distance between two denoisers, and the effective number of images
  *
- * @typedef {{setting: Setting, seed: number, steps: number}} TrajectoryCall
- * @typedef {object} Trajectory
+ * @typedef {{setting: Setting, seed: number, count: number, index: number}} PathCall the path of one of the samples
+ * @typedef {object} Path
  * @property {Pictures} x x_t, one more than there are steps
  * @property {Pictures} d D(x_t), one per step
  * @property {Pictures} nearest the training image nearest to the end point
@@ -69,7 +70,7 @@
  * @property {number} d1 distance to the nearest training image
  * @property {number} d2 distance to the second nearest
  * @property {number[]} toEnd root mean square distance from each D(x_t) to where the path ends
- * @typedef {{sigmas: Float32Array, denoisers: Fitted<Trajectory>, between: number[], elapsedMs: number}} TrajectoryResult
+ * @typedef {{sigmas: Float32Array, denoisers: Fitted<Path>, between: number[]}} PathResult
  *   `between`: the largest root mean square distance between two denoisers at each step
  *
  * @typedef {{setting: Setting, seed: number, count: number}} SamplesCall
@@ -84,13 +85,17 @@
  * @property {number} memorized the fraction of samples with d1/d2 < 1/3
  * @typedef {{denoisers: Fitted<SampleSet>, heldOut: {gl: number}, n: number, elapsedMs: number}} SamplesResult
  *
+ * @typedef {{setting: RandomFeaturesSetting, images: number}} RandomFeaturesCall the random-features model, for so many training
+ *   images; meanwhile `busy` says how far it is, in percent
+ *
  * @typedef {{n: number, sigma: number, rate: number, steps: number}} WienerCall gradient descent on a linear denoiser of
  *   faces; `rate` in units of the largest step size that converges
  * @typedef {Omit<WienerDescent, "rows" | "goal" | "pixels"> & {rows: Pictures[], goal: Pictures}} WienerResult `rows`: some rows of
  *   W_t for each of the steps; zero is mid-grey
  *
  * @typedef {{engine: "cpu" | "gpu", index: number}} SelfCheckCall one check of an engine, so that each is shown when it is done
- * @typedef {{check: Check, count: number}} SelfCheckResult `count`: how many checks there are of an engine
+ * @typedef {{check: Check, count: number, info: LibraryEngineInfo}} SelfCheckResult `count`: how many checks there are of an engine;
+ *   `info`: what is checked
  *
  * @typedef {{files: File[], size: number, colour: boolean}} ImportCall
  * @typedef {{data: DatasetInfo}} ImportResult
@@ -101,9 +106,10 @@
  *   describe: {call: DescribeCall, result: DescribeResult},
  *   denoise: {call: DenoiseCall, result: DenoiseResult},
  *   sweep: {call: SweepCall, result: SweepResult},
- *   trajectory: {call: TrajectoryCall, result: TrajectoryResult},
+ *   path: {call: PathCall, result: PathResult},
  *   samples: {call: SamplesCall, result: SamplesResult},
  *   wiener: {call: WienerCall, result: WienerResult},
+ *   randomFeatures: {call: RandomFeaturesCall, result: RandomFeaturesCurves},
  *   import: {call: ImportCall, result: ImportResult},
  * }} Calls
  * @typedef {keyof Calls} Kind
@@ -149,8 +155,8 @@
  *
  * @typedef {{kind: "done", id: number, result: any}} Done
  * @typedef {{kind: "failed", id: number, error: Failure}} Failed
- * @typedef {{kind: "event", event: "engine", engine: EngineInfo} | {kind: "event", event: "busy", text: string}} Event
- *   `busy` with an empty text: nothing long is under way
+ * @typedef {{kind: "event", event: "engine", engine: EngineInfo} | {kind: "event", event: "busy", text: string, fraction?: number}} Event
+ *   `busy` with an empty text: nothing long is under way; `fraction`: how much of it is done
  * @typedef {Done | Failed | Event} FromWorker
  */
 

@@ -1,3 +1,4 @@
+import { acceptCompatibility } from "./adapter.js";
 import { toFailure, transferables } from "./protocol.js";
 
 /** @import { Call, FromWorker, ToWorker } from "./protocol.js" */
@@ -15,6 +16,7 @@ export let base = "";
  * @param {() => Promise<boolean>} [idle] what to do when no call waits; false when there is nothing
  */
 export function serve(ready, answer, idle = async () => false) {
+  acceptCompatibility(/** @type {any} */ (globalThis.navigator)?.gpu);
   /** @type {Call[]} */
   const queue = [];
   let working = false;

@@ -15,7 +15,9 @@ import init, {
   selfCheck,
   shards,
   unzip,
+  useEigen,
 } from "../../pkg/hidden_gaussian.js";
+import { prepareFor } from "./eigen.js";
 import { importer } from "./import.js";
 import { notStarted } from "./protocol.js";
 import { serve } from "./serve.js";
@@ -38,8 +40,11 @@ let checked;
 const handlers = {
   async plan({ options, own, workers }) {
     const { experiment, preset, seed, config: changes = {} } = options;
-    // Presets look at nothing but the shape of the images, and all sets of the page are grey.
-    const few = own ? await images(options.data, own) : Dataset.faces({ size: options.data.size, count: 16, seed: 0 });
+    // Presets look at nothing but the shape of the images. Faces can be drawn in any number; others are needed anyway.
+    const few =
+      own || options.data.set !== "faces"
+        ? await images(options.data, own)
+        : Dataset.faces({ size: options.data.size, count: 16, seed: 0 });
     const config = merge(presetConfig({ experiment, preset, data: few, seed }), changes);
     const count = options.data.count || imagesNeeded({ experiment, config }) + options.data.heldOut;
     return { config, shards: shards({ experiment, config, workers }), data: { ...options.data, count } };
@@ -48,6 +53,7 @@ const handlers = {
   async start({ engine: kind, experiment, recipe, own, shards }) {
     const engine = await Engine.open(kind);
     const set = await images(recipe, own);
+    await prepareFor(useEigen, set.info());
     const started = [];
     for (const { config, snapshot } of shards) {
       const run = await Run.start({ engine, data: set, experiment, config });
@@ -73,7 +79,7 @@ const handlers = {
     }
     const check = await selfCheck(checked.engine, index);
     if (!check) throw { kind: "BadInput", message: `There is no check ${index}`, hint: "" };
-    return { check, count: checkCount() };
+    return { check, count: checkCount(), info: checked.engine.info() };
   },
 };
 

@@ -3,9 +3,17 @@
  * the library without training will do: that is less to wait for. It takes one call at a time, in the order in which they
  * came.
  */
-import init, { Dataset, PictureSet, unzip, wienerDescent } from "../../pkg/exact/hidden_gaussian.js";
+import init, {
+  Dataset,
+  PictureSet,
+  RandomFeatures,
+  unzip,
+  useEigen,
+  wienerDescent,
+} from "../../pkg/exact/hidden_gaussian.js";
 import { mapDenoisers } from "../reports/denoisers.js";
 import { DATA_SETS } from "../state/data-sets.js";
+import { loadEigen } from "./eigen.js";
 import { EngineHolder } from "./engine-holder.js";
 import { Fits } from "./fits.js";
 import { importer } from "./import.js";
@@ -25,8 +33,8 @@ const WIENER_SIZE = 12;
 /** How many training images the page shows as examples of a data set. */
 const EXAMPLES = 24;
 
-/** @param {string} text */
-const busy = (text) => post({ kind: "event", event: "busy", text });
+/** @param {string} text @param {number} [fraction] how much of it is done, if that is known */
+const busy = (text, fraction) => post({ kind: "event", event: "busy", text, fraction });
 
 const { importFiles, makeDataset } = importer({ Dataset, PictureSet, unzip });
 const engines = new EngineHolder({
@@ -114,6 +122,7 @@ const handlers = {
       denoisers: mapDenoisers(denoisers, (values) => ({ picture: pictures(set, values), rmse: rmse(values, clean) })),
       posterior,
       heaviest: trainingPictures(set, posterior.indices.subarray(0, HEAVIEST)),
+      labels: { clean: set.label(split, index), heaviest: set.label("train", posterior.indices[0]) },
       elapsedMs,
     };
   },
@@ -132,11 +141,10 @@ const handlers = {
     return result;
   },
 
-  async trajectory({ setting, seed, steps }) {
+  async path({ setting, seed, count, index }) {
     const { exact, set } = await fits.fit(setting);
-    const start = performance.now();
-    const { sigmas, denoisers } = await exact.trajectory({ steps, method: "euler", seed });
-    const elapsedMs = performance.now() - start;
+    const { sigmas, denoisers } = await exact.path({ count, seed, index });
+    const steps = sigmas.length - 1;
     const all = Array.from({ length: steps }, (_, i) => i);
     /** @param {Float32Array} d @param {number} i @param {Float32Array} [images] */
     const image = (d, i, images = d) => images.subarray((i * d.length) / steps, ((i + 1) * d.length) / steps);
@@ -150,7 +158,6 @@ const handlers = {
         ...nearest,
       })),
       between: all.map((i) => widestRmse(Object.values(denoisers).map(({ d }) => image(d, i)))),
-      elapsedMs,
     };
   },
 
@@ -175,6 +182,21 @@ const handlers = {
     const scale = goal.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0);
     const show = (/** @type {Float32Array} */ weights) => signedPictures(faces, weights, scale);
     return { ...numbers, rows: rows.map(show), goal: show(goal) };
+  },
+
+  async randomFeatures({ setting, images }) {
+    await loadEigen(useEigen);
+    const model = new RandomFeatures(setting);
+    try {
+      model.begin(images);
+      for (;;) {
+        const curves = model.step();
+        if (curves) return curves;
+        busy(String(Math.round(100 * model.progress)));
+      }
+    } finally {
+      model.free();
+    }
   },
 
   async import({ files, size, colour }) {

@@ -7,7 +7,8 @@
  * @property {string} [date] when it was packed
  * @property {string} [link] where it can be repeated
  */
-import { decodeImages, drawGrid, pictureCount } from "../ui/images.js";
+import { loadImages } from "../reports/sheets.js";
+import { drawGrid, pictureCount } from "../ui/images.js";
 import { parseReport, trained } from "../reports/report.js";
 import { readZip, writeZip } from "./zip.js";
 import { toFailure } from "../engine/protocol.js";
@@ -97,9 +98,16 @@ export async function openRun(file) {
   }
 }
 
-/** What the archive of a run is called. @param {RunOptions} options */
-export const archiveName = ({ experiment, preset, data, seed }) =>
-  `${experiment}-${preset}-${data.set}-seed-${seed}.zip`;
+/**
+ * What the archive of a run is called: what one changes most often is in it.
+ * @param {RunOptions} options
+ * @param {Pick<Report, "config">} [report]
+ */
+export function archiveName({ experiment, preset, data, seed }, report) {
+  const { architecture, steps } = report?.config.train ?? {};
+  const network = architecture ? `-${architecture.kind}-width-${architecture.width}-steps-${steps}` : "";
+  return `${experiment}-${preset}-${data.set}${network}-seed-${seed}.zip`;
+}
 
 /**
  * The networks of a report that have pictures, with names for their files. Of several seeds only the first may have them.
@@ -125,6 +133,10 @@ function named({ experiment, findings }) {
         ...findings.overWidth.map((/** @type {Point} */ point) => ({ name: `over-width/${atStep(point)}`, point })),
         ...findings.overTime.map((/** @type {Point} */ point) => ({ name: `over-time/${atStep(point)}`, point })),
       ];
+    case "clocks":
+    case "modes":
+      // Many looks, and no pictures.
+      return [];
     default:
       return findings.map((/** @type {Point} */ point) => ({ name: `n-${point.n}-seed-${point.seed}`, point }));
   }
@@ -136,9 +148,8 @@ function named({ experiment, findings }) {
  * @param {Point} point
  */
 async function samplesPng(shape, { denoisers }) {
-  const rows = DENOISERS.flatMap(({ id }) => [denoisers[id]?.samples ?? [], denoisers[id]?.nearest ?? []].flat()).map(
-    (images) => decodeImages(shape, images),
-  );
+  const images = DENOISERS.flatMap(({ id }) => [denoisers[id]?.samples ?? [], denoisers[id]?.nearest ?? []].flat());
+  const rows = await Promise.all(images.map((row) => loadImages(shape, row)));
   const rgba = new Uint8ClampedArray(rows.reduce((sum, row) => sum + row.rgba.length, 0));
   rows.forEach((row, i) => rgba.set(row.rgba, i * rows[0].rgba.length));
   const canvas = document.createElement("canvas");
@@ -167,5 +178,5 @@ export async function saveRun(store, { options, report }, weights) {
   const citation = element(document, "bibtex").textContent ?? "";
   const link = isRepeatable(options) ? runLink(store, options, report) : undefined;
   const facts = { options, report, date: new Date().toISOString(), link, weights, citation };
-  save(archiveName(options), await packRun(facts));
+  save(archiveName(options, report), await packRun(facts));
 }

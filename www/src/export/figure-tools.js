@@ -1,8 +1,9 @@
 import { onPress } from "../ui/buttons.js";
 import { tablesIn } from "../ui/chart.js";
 import { make } from "../ui/dom.js";
-import { embedCode } from "../state/embed.js";
+import { embedCode, titleOf } from "../state/embed.js";
 import { count } from "../ui/format.js";
+import { picturesDrawn } from "../ui/images.js";
 import { isRepeatable, runLink } from "../state/permalink.js";
 import { copy, save, toCsv } from "./save.js";
 
@@ -31,7 +32,7 @@ export function mountFigureTools(root, page) {
  */
 function tools(figure, page) {
   const name = figure.getAttribute("data-figure") ?? "";
-  const title = (figure.querySelector("figcaption b")?.textContent ?? "this figure").replace(/\.$/, "");
+  const title = titleOf(figure);
   const errors = make("div", { className: "figure-error", role: "alert", hidden: true });
   const link = () => {
     const { report, options } = page.contents.reportOf(figure);
@@ -41,6 +42,7 @@ function tools(figure, page) {
   // Downloaded when the first figure is saved.
   const svg = async () => {
     const { figureSvg } = await import("./svg.js");
+    await picturesDrawn(figure);
     const { origin, pathname } = location;
     return figureSvg(
       figure,
@@ -68,7 +70,7 @@ function tools(figure, page) {
 
   const row = make(
     "div",
-    { className: "figure-tools", role: "group", ariaLabel: `Save or share ${title}` },
+    { className: "figure-tools", role: "toolbar", ariaLabel: `Save or share ${title}` },
     make("span", { className: "figure-tools-label", ariaHidden: "true" }, "Save"),
     button("SVG", `save ${title} as a vector picture`, async () =>
       save(`${name}.svg`, new Blob([await svg()], { type: "image/svg+xml" })),
@@ -93,15 +95,36 @@ function tools(figure, page) {
       "Code copied",
     ),
   );
+  oneTabStop(row);
   return make("div", { className: "figure-tools-place" }, row, errors);
+}
+
+/**
+ * The keyboard reaches a toolbar once, and arrow keys go on from button to button.
+ * @param {HTMLElement} toolbar
+ */
+function oneTabStop(toolbar) {
+  const buttons = [...toolbar.querySelectorAll("button")];
+  buttons.forEach((button, i) => (button.tabIndex = i === 0 ? 0 : -1));
+  toolbar.addEventListener("keydown", (event) => {
+    const at = buttons.findIndex((button) => button.matches(":focus"));
+    const last = buttons.length - 1;
+    /** @type {Record<string, number>} */
+    const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: last };
+    if (!(event.key in next)) return;
+    event.preventDefault();
+    const button = buttons[Math.min(last, Math.max(0, next[event.key]))];
+    for (const one of buttons) one.tabIndex = one === button ? 0 : -1;
+    button.focus();
+  });
 }
 
 /**
  * The tables of a figure: those behind its charts, or those that it shows itself.
  * @param {HTMLElement} figure
- * @param {Page} page
+ * @param {Pick<Page, "contents">} page
  */
-function numbers(figure, { contents }) {
+export function numbers(figure, { contents }) {
   const tables = [...tablesIn(figure), ...contents.numbersOf(figure)];
   for (const table of figure.querySelectorAll("table")) {
     if (table.closest(".chart-table")) continue;

@@ -1,15 +1,17 @@
-/** Figure IV.3: two networks that share no training image, and the images that they make from the same noise. */
+/** Figure II.2: two networks that share no training image, and the images that they make from the same noise. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
 import { chart, onAxis } from "../ui/chart.js";
-import { QUICK_FACES } from "../state/data-sets.js";
 import { divergence, divergenceSentence } from "../reports/divergence.js";
 import { canvas, element } from "../ui/dom.js";
 import { count, fixed, noted, percent, sentences } from "../ui/format.js";
 import { decodeImages, drawRow } from "../ui/images.js";
 import { axisName, crosses, HALO, title } from "../ui/marks.js";
+import { describe, imagesOf } from "../reports/describe.js";
 import { provenance } from "../reports/provenance.js";
 import { memorized, trained } from "../reports/report.js";
-import { ReportSource } from "../reports/source.js";
+import { bySeeds, rangeOf, seedCount, seedsSentence } from "../reports/seeds.js";
+import { ReportSource, runOn } from "../reports/source.js";
+import { dataOf, offers } from "../runs/offers.js";
 import { FEW_COPIES, MANY_COPIES } from "../reports/verdicts.js";
 import { reportFigure } from "./report-figure.js";
 import { runPanel } from "../runs/run-panel.js";
@@ -31,11 +33,12 @@ import { nearestStop } from "../reports/nearest.js";
 /** Samples in a row. */
 const COLUMNS = 8;
 const HEIGHT = 280;
+const EXPERIMENT = "strong-generalization";
 
 /** The recorded run of networks that share no image. @param {Store} store */
 export const agreementSource = (store) =>
   /** @type {ReportSource<"strong-generalization">} */ (
-    new ReportSource(store, [], () => "strong-generalization-main-faces")
+    new ReportSource(store, ["transition.run"], (values) => runOn(EXPERIMENT, dataOf(values["transition.run"])))
   );
 
 /**
@@ -46,11 +49,17 @@ export const agreementSource = (store) =>
 export function agreementFigure(root, page, source) {
   const { store, live } = page;
   const showSizes = runSlider(element(root, "size"), store, "emergence.agreementN");
-  const drawChart = agreementChart(element(root, "agreement-chart"));
+  const drawChart = agreementChart(element(root, "agreement-chart"), (n) =>
+    store.set({ "emergence.agreementN": Math.round(n) }),
+  );
+  /** The recorded run, and what it is called. @type {{report: Report<"strong-generalization">, run: string} | undefined} */
+  let latest;
 
   reportFigure(root, page, source, {
     reads: ["emergence.agreementN"],
     draw(report, values, recorded) {
+      const known = recorded ?? (report.record ? report : undefined);
+      if (known) void keep(known);
       const sizes = bySize(report);
       const chosen = nearest(sizes, values["emergence.agreementN"]);
       if (!chosen) return;
@@ -67,17 +76,28 @@ export function agreementFigure(root, page, source) {
         }
       });
       const [first, last] = [sizes[0], sizes[sizes.length - 1]];
+      /** A number of one size, which leads to it. @param {Agreement} agreement @param {string} text */
+      const of = (agreement, text) => ({ text, to: { "emergence.agreementN": agreement.n }, figure: "agreement" });
+      const isOther = report.data.set !== dataOf(values["transition.run"]);
       live.set({
         "agreement.source": provenance(report, source.shownOrigin.file),
+        "agreement.networks": describe(report),
+        "agreement.seeds": seedsSentence(
+          seedCount(report.findings, (agreement) => agreement.n),
+          { unit: "pair" },
+        ),
+        "agreement.instead": isOther
+          ? `This was not recorded on the images chosen above; shown are ${imagesOf(report)}.`
+          : "",
         "agreement.n": count(n),
         "agreement.memorized": noted(
           chosen.networks.map((network) => percent(memorized(network).mean)).join(" and "),
           divergence([chosen]),
         ),
-        "agreement.few": count(first.n),
-        "agreement.few.cosine": fixed(first.cosine.mean),
-        "agreement.many": count(last.n),
-        "agreement.many.cosine": fixed(last.cosine.mean),
+        "agreement.few": of(first, count(first.n)),
+        "agreement.few.cosine": of(first, fixed(first.cosine.mean)),
+        "agreement.many": of(last, count(last.n)),
+        "agreement.many.cosine": of(last, fixed(last.cosine.mean)),
       });
       // A run that is under way has tested nothing yet.
       const memorizes = report.final && memorized(first.networks[0]).mean > MANY_COPIES;
@@ -91,22 +111,30 @@ export function agreementFigure(root, page, source) {
     },
   });
 
-  runPanel(element(root, "run"), page, {
+  /** @param {Report<"strong-generalization">} report */
+  const keep = async (report) => {
+    latest = { report, run: (await source.name()).slice(EXPERIMENT.length + 1) };
+    panel.draw();
+  };
+  const panel = runPanel(element(root, "run"), page, {
     experiment: "strong-generalization",
     seed: "emergence.agreementSeed",
-    settings: () => ({ preset: "quick", data: QUICK_FACES }),
-    about: () =>
-      "Trains two pairs of small networks: on 16 faces each and on 1,024 each, none in common. Their curve is drawn over the " +
-      "recorded one.",
+    offers: (seed) => latest && offers(EXPERIMENT, latest.run, latest.report, seed),
     // A run has nothing to show before its first preview.
     onReport: (report, run) =>
       source.show(report && report.findings.length > 0 ? report : undefined, { options: run.options }),
     summary: (report) => sentences(...bySize(report).map(agreementSentence), divergenceSentence(report)),
   });
+  // A recorded run that the reader asks for takes the place of the live one.
+  store.subscribe(["transition.run"], () => {
+    latest = undefined;
+    panel.layAside();
+    panel.draw();
+  });
 }
 
 /** What was found, the smallest size first. @param {Report<"strong-generalization">} report */
-const bySize = ({ findings }) => [...findings].sort((a, b) => a.n - b.n);
+const bySize = ({ findings }) => bySeeds(findings, ({ n }) => n).sort((a, b) => a.n - b.n);
 
 /** The size nearest to what the reader wants. @param {Agreement[]} sizes @param {number} wanted */
 function nearest(sizes, wanted) {
@@ -121,8 +149,11 @@ function nearest(sizes, wanted) {
 const agreementSentence = ({ n, networks, cosine }) =>
   `Two networks on ${count(n)} images each agree with cosine ${noted(fixed(cosine.mean), divergence(networks))}.`;
 
-/** @param {HTMLElement} root */
-function agreementChart(root) {
+/**
+ * @param {HTMLElement} root
+ * @param {(n: number) => void} pick
+ */
+function agreementChart(root, pick) {
   return chart(
     root,
     /** @type {ChartSpec<Shown>} */ ({
@@ -131,12 +162,24 @@ function agreementChart(root) {
         `Cosine between the samples of two networks from the same noise: ` +
         sizes.map(({ n, cosine }) => `${fixed(cosine.mean)} at N = ${count(n)}`).join(", ") +
         `; by chance ${fixed(sizes[0].cosineOtherNoise.mean)}`,
-      columns: ["N", "Cosine, same noise", "± s.e.", "Other noise", "± s.e.", "Copies, first", "Copies, second"],
+      pick,
+      columns: [
+        "N",
+        "Cosine, same noise",
+        "± s.e.",
+        "lowest pair",
+        "highest pair",
+        "Other noise",
+        "± s.e.",
+        "Copies, first",
+        "Copies, second",
+      ],
       rows: ({ sizes }) =>
         sizes.map(({ n, networks, cosine, cosineOtherNoise }) => [
           noted(count(n), divergence(networks)),
           fixed(cosine.mean, 3),
           fixed(cosine.standardError, 3),
+          ...rangeOf(cosine).map((value) => fixed(value, 3)),
           fixed(cosineOtherNoise.mean, 3),
           fixed(cosineOtherNoise.standardError, 3),
           ...networks.map((network) => percent(memorized(network).mean)),
@@ -147,6 +190,8 @@ function agreementChart(root) {
         const same = sizes.map(({ n: size, networks, cosine }) => ({
           n: size,
           ...cosine,
+          low: rangeOf(cosine)[0],
+          high: rangeOf(cosine)[1],
           diverged: divergence(networks),
         }));
         const other = sizes.map(({ n: size, cosineOtherNoise }) => ({ n: size, ...cosineOtherNoise }));
@@ -173,8 +218,9 @@ function agreementChart(root) {
             line(other, { x: "n", y: "mean", stroke: "var(--d-data)", strokeWidth: 2, strokeDasharray: "2 3" }),
             text(other.slice(-1), {
               x: "n",
-              y: "mean",
-              text: () => "other noise: chance",
+              // Above the axis, too.
+              y: ({ mean }) => Math.max(0, mean),
+              text: () => "from different noise",
               dy: -10,
               textAnchor: "end",
               fill: "var(--muted)",
@@ -196,6 +242,7 @@ function agreementChart(root) {
               textAnchor: "start",
               fill: "var(--muted)",
             }),
+            ruleX(same, { x: "n", y1: "low", y2: "high", stroke: "var(--d-theta)", strokeWidth: 1.5 }),
             line(same, { x: "n", y: "mean", stroke: "var(--d-theta)", strokeWidth: 2 }),
             dot(same, { x: "n", y: "mean", r: 3.5, fill: "var(--d-theta)" }),
             dot(chosen, { x: "n", y: "mean", r: 6, fill: "var(--d-theta)", stroke: "var(--paper)", strokeWidth: 2 }),

@@ -12,6 +12,7 @@ import { drawPicture, pictureCount } from "../ui/images.js";
 /**
  * @import { DenoiseResult } from "../engine/protocol.js"
  * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Fitted } from "../ui/work-bar.js"
  * @import { Page } from "./figure.js"
  */
 
@@ -22,8 +23,9 @@ const BARS_NARROW = 8;
 /**
  * @param {HTMLElement} root
  * @param {Page} page
+ * @param {(fitted: Fitted) => void} settled told what the denoisers on the screen are fitted to
  */
-export function denoiseFigure(root, page) {
+export function denoiseFigure(root, page, settled) {
   const clean = canvas(root, "clean");
   const noisy = canvas(root, "noisy");
   const heaviest = Array.from({ length: BARS }, () => ({ canvas: make("canvas"), weight: make("span", {}, "\u00a0") }));
@@ -36,15 +38,18 @@ export function denoiseFigure(root, page) {
 
   liveFigure(root, page, {
     reads: [...SETTING, "denoise.split", "denoise.image", "denoise.sigma", "denoise.seed"],
-    compute: (values, lane) =>
-      lane.call("denoise", {
+    async compute(values, lane) {
+      const result = await lane.call("denoise", {
         setting: setting(values),
         split: values["denoise.split"],
         image: values["denoise.image"] - 1,
         sigma: values["denoise.sigma"],
         seed: values["denoise.seed"],
-      }),
+      });
+      return result && { ...result, setting: { data: values.data, n: values.n } };
+    },
     draw(result, elapsedMs) {
+      settled(result.setting);
       drawPicture(clean, result.clean);
       drawPicture(noisy, result.noisy);
       for (const { id } of FITTED) {
@@ -62,7 +67,10 @@ export function denoiseFigure(root, page) {
         }
       });
       drawPicture(source, result.heaviest);
-      describe(source, `Training image ${indices[0] + 1}, which has ${percent(weights[0])} of the weight`);
+      describe(
+        source,
+        `Training image ${indices[0] + 1}${named(result.labels.heaviest)}, which has ${percent(weights[0])} of the weight`,
+      );
       drawWeights(result);
       // The picture that the page begins with is one of the faces.
       picked.hidden = page.store.values.data !== "faces";
@@ -75,7 +83,7 @@ export function denoiseFigure(root, page) {
   });
 
   /** @param {DenoiseResult} result */
-  function tell({ n, image, imageCount, denoisers, posterior: { weights, effective } }) {
+  function tell({ n, image, imageCount, denoisers, labels, posterior: { weights, effective } }) {
     const { "denoise.sigma": sigma, "denoise.split": split } = page.store.values;
     const images = effectiveCount(effective);
     const errors = FITTED.map((row) => ({ ...row, rmse: denoisers[row.id]?.rmse ?? NaN }));
@@ -85,12 +93,14 @@ export function denoiseFigure(root, page) {
       "denoise.n": count(n),
       "denoise.sigma": significant(sigma),
       "denoise.image": `${count(image + 1)} of ${count(imageCount)}`,
+      "denoise.label": labels.clean ?? "",
+      "denoise.source": labels.heaviest ?? "training image",
       "denoise.effective": images,
       "denoise.largest": percent(weights[0]),
       ...Object.fromEntries(errors.map(({ id, rmse }) => [`denoise.rmse.${id}`, fixed(rmse)])),
     });
     page.live.claim("denoise.heldOut", split === "heldOut" && sigma < HIGH_NOISE ? gaussian < empirical : undefined);
-    describe(clean, `Clean ${split === "train" ? "training" : "held-out"} image ${image + 1}`);
+    describe(clean, `Clean ${split === "train" ? "training" : "held-out"} image ${image + 1}${named(labels.clean)}`);
     describe(noisy, `The same image with noise of standard deviation ${significant(sigma)}`);
     for (const { id, label, rmse } of errors) {
       describe(canvas(root, id), `Output of the ${label}, ${fixed(rmse)} from the clean image`);
@@ -157,6 +167,9 @@ function weightsChart(root) {
 
 /** An effective number of images; below ten its fraction counts. @param {number} effective */
 const effectiveCount = (effective) => (effective < 10 ? fixed(effective, 1) : count(Math.round(effective)));
+
+/** What an image shows, if that is known. @param {string | undefined} label */
+const named = (label) => (label ? `, ${label}` : "");
 
 /** @param {HTMLCanvasElement} picture @param {string} label */
 function describe(picture, label) {

@@ -94,7 +94,11 @@ function errorsChart(root) {
         curves(result)
           .map(({ label, points }) => `${label} from ${fixed(points[0].error)} to ${fixed(points[LEVELS - 1].error)}`)
           .join("; "),
-      columns: ["σ", ...FITTED.map(({ short }) => `${short}: error`), "Effective number of images"],
+      columns: [
+        "σ (error of doing nothing)",
+        ...FITTED.map(({ short }) => `${short}: error`),
+        "Effective number of images",
+      ],
       rows: ({ sigmas, errors, effective }) =>
         sigmas.map((sigma, i) => [
           significant(sigma),
@@ -111,6 +115,9 @@ function errorsChart(root) {
           .map((_, i) => leastGap(all.map(({ points }) => points[i + 2].error)));
         const labelAt = 2 + gaps.indexOf(Math.max(...gaps));
         const roomy = Math.max(...gaps) > 0.3 * top;
+        const high = Math.max(top, ...HEIGHTS);
+        // The error of the noisy image itself is its noise, up to the top of the chart.
+        const nothing = [...SIGMAS.filter((sigma) => sigma < high), high].map((sigma) => ({ sigma, error: sigma }));
         const highest = Math.max(...all.map(({ points }) => points[labelAt].error));
         return {
           height: 112,
@@ -119,10 +126,19 @@ function errorsChart(root) {
           marginLeft: 0,
           marginRight: 0,
           x: { type: "log", domain: [SIGMA.min, SIGMA.max], axis: null },
-          y: { domain: [0, Math.max(top, ...HEIGHTS)], axis: null },
+          y: { domain: [0, high], axis: null },
           marks: [
             ruleY(HEIGHTS, { stroke: "var(--line)" }),
             text(HEIGHTS, { y: (error) => error, text: String, frameAnchor: "right", dy: -6, fill: "var(--muted)" }),
+            line(nothing, { x: "sigma", y: "error", stroke: "var(--muted)", strokeDasharray: "1 3" }),
+            text(nothing.slice(-1), {
+              x: "sigma",
+              text: () => "Do nothing",
+              frameAnchor: "top",
+              textAnchor: "start",
+              dy: -12,
+              fill: "var(--muted)",
+            }),
             ruleX([sigma], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
             text(["Error"], { text: (label) => label, frameAnchor: "top-left", dy: -12, fill: "var(--muted)" }),
             ...all.flatMap(({ short, colour, dash, points }) => {

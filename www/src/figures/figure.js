@@ -1,5 +1,6 @@
 import { make } from "../ui/dom.js";
 import { toFailure } from "../engine/protocol.js";
+import { picturesDrawn } from "../ui/images.js";
 import { showFailure } from "../ui/notice.js";
 
 /**
@@ -16,6 +17,8 @@ import { showFailure } from "../ui/notice.js";
  * @typedef {object} Page what every figure shares
  * @property {Store} store
  * @property {EngineClient} engine
+ * @property {() => Pick<EngineClient, "call" | "close" | "onevent">} spareEngine another of the kind of `engine`, for long work that can be
+ *   ended at any time
  * @property {EngineClient<TrainingCalls>} trainer
  *   downloads the library with training when it is first called
  * @property {LiveText} live
@@ -71,12 +74,16 @@ export function keepDrawn(root, page, { reads, ask, draw }) {
         shown = request;
         errors.hidden = true;
         draw(answer, performance.now() - start);
+        await picturesDrawn(root);
         root.setAttribute("data-ready", "");
       }
     } catch (thrown) {
-      if (request >= shown) {
+      const failure = toFailure(thrown);
+      // What was stopped for something newer is not a failure.
+      const replaced = failure.kind === "Cancelled" && request < requests;
+      if (request >= shown && !replaced) {
         shown = request;
-        showFailure(errors, toFailure(thrown), update);
+        showFailure(errors, failure, update);
       }
     }
     pending--;
@@ -106,6 +113,12 @@ export function liveFigure(root, page, { reads, compute, draw }) {
   page.figures.add(keepDrawn(root, page, { reads, ask: (values) => compute(values, lane), draw }));
 }
 
+/** Tells each figure that it is near. @type {Set<(isNear: boolean) => void>} */
+const watchers = new Set();
+
+/** Draw every figure, wherever the reader is: what is on paper is all of the article. */
+export const bringAllNear = () => watchers.forEach((tell) => tell(true));
+
 /** When the reader first scrolls, or has done so before the figures were there. @type {Promise<unknown> | undefined} */
 let scrolling;
 
@@ -116,6 +129,7 @@ let scrolling;
  * @param {(isNear: boolean) => void} tell called when it comes near, and when it leaves
  */
 export function watchNear(root, tell) {
+  watchers.add(tell);
   /** @param {string} rootMargin */
   const watch = (rootMargin) => {
     const observer = new IntersectionObserver((entries) => tell(entries[entries.length - 1].isIntersecting), {

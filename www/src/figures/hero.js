@@ -5,14 +5,14 @@ import { chart } from "../ui/chart.js";
 import { denoiser } from "../reports/denoisers.js";
 import { isSound } from "../reports/divergence.js";
 import { element } from "../ui/dom.js";
-import { count, fixed, noted, percent } from "../ui/format.js";
+import { count, fixed, noted, percent, significant } from "../ui/format.js";
 import { crosses, HALO } from "../ui/marks.js";
 import { provenance } from "../reports/provenance.js";
-import { cosineWith, memorized, trained } from "../reports/report.js";
+import { cosineWith, memorized } from "../reports/report.js";
 import { ReportSource } from "../reports/source.js";
 import { reportFigure } from "./report-figure.js";
-import { curve, levelOf, linearityAt, networks, sizes, spread } from "../reports/transition.js";
-import { ALIKE, MANY_COPIES } from "../reports/verdicts.js";
+import { curve, levelOf, networks, sizes, spread } from "../reports/transition.js";
+import { ALIKE, MANY_COPIES, MIDDLE_SIGMA } from "../reports/verdicts.js";
 import { drawSamples } from "../ui/images.js";
 import { nearestStop } from "../reports/nearest.js";
 
@@ -23,12 +23,12 @@ import { nearestStop } from "../reports/nearest.js";
  * @import { Page } from "./figure.js"
  */
 
-/** The recorded run that it shows. */
-const RUN = "transition-faithful-faces";
-/** The noise level of its linearity: where networks that copy and networks that do not differ most. */
-const SIGMA = 1;
-/** Up to this fraction of copies, the first figure says that the network makes new images. */
+/** The recorded run of each data set. */
+const RUNS = { cifar10: "transition-cifar-cifar10", faces: "transition-faithful-faces" };
+/** Up to this fraction of copies, the first figure says that the network does not copy. */
 const NEW = 0.05;
+/** Errors that differ by less than this fraction are called equal. */
+const EQUAL = 0.03;
 
 /**
  * @typedef {object} Curve
@@ -37,7 +37,7 @@ const NEW = 0.05;
  * @property {string} [dash]
  * @property {string} marker
  * @property {boolean} [hollow]
- * @property {(point: Point, sweep: Sweep) => number} of
+ * @property {(point: Point) => number} of
  */
 
 /** What the chart shows, and how. @type {Curve[]} */
@@ -48,20 +48,11 @@ const CURVES = [
     label: "Similarity to Gaussian",
     of: (point) => cosineWith(point, "gaussian")?.mean ?? NaN,
   },
-  {
-    ...denoiser("trained"),
-    label: "Linearity",
-    of: (point, sweep) => linearityAt(trained(point), levelOf(sweep, SIGMA)),
-  },
-  // A distance to the training set, so in the training set's colour.
-  {
-    label: "GL score",
-    colour: "var(--d-data)",
-    dash: "1 3",
-    marker: "triangle",
-    of: (point) => trained(point).closeness.gl.mean,
-  },
 ];
+
+/** The network's error on held-out images over the Gaussian's. @param {Point} point @param {number} level */
+const errorRatio = ({ denoisers: { trained, gaussian } }, level) =>
+  trained.error.heldOut[level].mean / (gaussian?.error.heldOut[level].mean ?? NaN);
 
 /**
  * @param {HTMLElement} root
@@ -72,38 +63,54 @@ export function heroFigure(root, page) {
   const showSizes = axisSlider(element(root, "n"), store, "hero.n");
   const drawChart = heroChart(element(root, "chart"), (n) => store.set({ "hero.n": n }));
   const sentence = element(root, "sentence");
+  const hint = element(root, "hint");
 
   /** @type {ReportSource<"transition">} */
-  const source = new ReportSource(store, [], () => RUN);
+  const source = new ReportSource(store, ["hero.data"], (values) => RUNS[values["hero.data"]]);
   reportFigure(root, page, source, {
     reads: ["hero.n"],
     draw(sweep, values) {
       const all = sizes(sweep);
       const n = nearestStop(all, values["hero.n"]);
       const chosen = networks(sweep, n);
-      const [copies, cosine, linearity, gl] = CURVES.map(({ of }) => spread(chosen, (point) => of(point, sweep)).mean);
+      const [copies, cosine] = CURVES.map(({ of }) => spread(chosen, of).mean);
+      const level = levelOf(sweep, MIDDLE_SIGMA);
+      const error = spread(chosen, (point) => errorRatio(point, level)).mean;
       showSizes(
         all.map((value) => ({ value, label: count(value) })),
         n,
       );
+      // Only where there is nowhere else to go.
+      hint.hidden = n !== all[0];
       drawSamples(root, sweep.shape, chosen[0]);
       drawChart({ sweep, n });
       const verdict = chosen.every(isSound) ? judge(copies, cosine) : "diverged";
       sentence.dataset.verdict = verdict;
-      sentence.textContent = `Trained on ${count(n)} images, the network ${say(verdict, copies, cosine)}.`;
+      sentence.textContent = `Trained on ${count(n)} images, the network ${say(verdict, copies)}.`;
       live.set({
         "hero.n": count(n),
         "hero.memorized": percent(copies),
         "hero.cosine": fixed(cosine),
-        "hero.linearity": fixed(linearity),
-        "hero.gl": fixed(gl),
-        "hero.heldOut": fixed(spread(chosen, ({ heldOut }) => heldOut.gl.mean).mean),
-        "hero.seeds": count(chosen.length),
-        "hero.provenance": provenance(sweep),
+        "hero.quality": quality(error),
+        "hero.sigma": significant(sweep.sigmas[level]),
+        "hero.provenance": `${seeds(chosen.length)} ${provenance(sweep)}`,
       });
-      if (root.hasAttribute("data-ready")) live.announce(sentence.textContent);
+      if (root.hasAttribute("data-ready")) {
+        live.announce(
+          `${sentence.textContent} Its error on new images, relative to the Gaussian’s: ${quality(error)}.`,
+        );
+      }
     },
   });
+}
+
+/** @param {number} number */
+const seeds = (number) => (number === 1 ? "One seed." : `Bars span the range over ${count(number)} seeds.`);
+
+/** How good a denoiser of new images the network is, beside the Gaussian. @param {number} ratio of their errors */
+function quality(ratio) {
+  if (Math.abs(ratio - 1) < EQUAL) return "equal";
+  return `${Math.round(100 * Math.abs(ratio - 1))}\u202f% ${ratio > 1 ? "higher" : "lower"}`;
 }
 
 /**
@@ -121,21 +128,20 @@ function judge(copies, cosine) {
  * The same in words.
  * @param {"diverged" | ReturnType<typeof judge>} verdict
  * @param {number} copies
- * @param {number} cosine
  */
-function say(verdict, copies, cosine) {
-  const counted = `${copies === 0 ? "none" : percent(copies)} of the samples are copies`;
+function say(verdict, copies) {
+  const counted = copies === 0 ? "no sample is a copy" : `${percent(copies)} of its samples are copies`;
   switch (verdict) {
     case "diverged":
       return "diverged";
     case "copies":
-      return `reproduces them: ${counted}`;
+      return `copies them: ${counted}`;
     case "between":
       return `is in between: ${counted}`;
     case "new":
-      return `makes new ones: ${counted}`;
+      return `no longer copies: ${counted}`;
     case "alike":
-      return `makes new ones, and they are nearly the Gaussian’s (cosine ${fixed(cosine)})`;
+      return `follows the Gaussian: ${counted}`;
   }
 }
 
@@ -152,7 +158,7 @@ function heroChart(root, choose) {
       name: "the finding",
       label({ sweep }) {
         const ends = CURVES.map(({ label, of }) => {
-          const values = curve(sweep, (point) => of(point, sweep));
+          const values = curve(sweep, of);
           return `${label} from ${fixed(values[0].mean)} to ${fixed(values[values.length - 1].mean)}`;
         });
         const [first, last] = [sizes(sweep)[0], sizes(sweep).at(-1) ?? 0];
@@ -160,7 +166,7 @@ function heroChart(root, choose) {
       },
       columns: ["Training images", ...CURVES.flatMap(({ label }) => [label, "lowest", "highest"])],
       rows({ sweep }) {
-        const values = CURVES.map(({ of }) => curve(sweep, (point) => of(point, sweep)));
+        const values = CURVES.map(({ of }) => curve(sweep, of));
         return sizes(sweep).map((n, i) => [
           noted(count(n), values[0][i].diverged),
           ...values.flatMap((list) => [fixed(list[i].mean, 3), fixed(list[i].low, 3), fixed(list[i].high, 3)]),
@@ -170,7 +176,7 @@ function heroChart(root, choose) {
       options({ sweep, n }) {
         stops = sizes(sweep);
         return {
-          height: 168,
+          height: 120,
           marginTop: 18,
           marginBottom: 6,
           marginLeft: 0,
@@ -179,7 +185,7 @@ function heroChart(root, choose) {
           y: { domain: [0, 1], axis: null },
           r: { type: "identity" },
           marks: [
-            ruleY([0, 0.5, 1], { stroke: "var(--line)" }),
+            ruleY([0.5, 1], { stroke: "var(--line)" }),
             text([0, 0.5, 1], {
               y: (y) => y,
               text: String,
@@ -188,9 +194,19 @@ function heroChart(root, choose) {
               dx: -9,
               fill: "var(--muted)",
             }),
+            ruleY([0], { stroke: "var(--muted)", strokeDasharray: "4 3" }),
+            // No held-out image counts as a copy, and samples from other noise have no direction in common.
+            text([0], {
+              y: (y) => y,
+              text: () => "by chance: 0",
+              frameAnchor: "right",
+              dx: -14,
+              dy: -8,
+              fill: "var(--muted)",
+            }),
             ruleX([n], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
             ...CURVES.flatMap(({ label, colour, dash, marker: symbol, hollow, of }, i) => {
-              const values = curve(sweep, (point) => of(point, sweep));
+              const values = curve(sweep, of);
               const at = { x: "n", y: "mean" };
               return [
                 ruleX(values, { x: "n", y1: "low", y2: "high", stroke: colour, strokeWidth: 1.5 }),
@@ -210,7 +226,7 @@ function heroChart(root, choose) {
                   text: () => label,
                   textAnchor: "start",
                   dx: 10,
-                  dy: i === 1 ? 14 : i === 3 ? -16 : -10,
+                  dy: i === 0 ? -10 : 14,
                   ...HALO,
                 }),
               ];

@@ -1,8 +1,10 @@
 /** What the lab draws of its runs: one chart over each other, samples below each other, and a sentence each. */
 import { dot, line, link, text } from "@observablehq/plot";
+import { lawSentence, trainings } from "../reports/clocks.js";
 import { FITTED } from "../reports/denoisers.js";
 import { divergence, divergenceSentence } from "../reports/divergence.js";
 import { likeGaussian, peak } from "../reports/emergence.js";
+import { modesSentence } from "../reports/modes.js";
 import { nearestStop } from "../reports/nearest.js";
 import { cosineWith } from "../reports/report.js";
 import { curve, levelOf, linearityAt, networks, sizes, transitionSentence } from "../reports/transition.js";
@@ -106,6 +108,10 @@ function foundIn({ experiment, findings, ...rest }) {
       const best = peak(points);
       return `Most like the Gaussian after ${count(best.step)} steps: cosine ${fixed(likeGaussian(best))}.`;
     }
+    case "clocks":
+      return trainings(findings).map(lawSentence).join(" ");
+    case "modes":
+      return modesSentence(findings);
     default:
       return "";
   }

@@ -30,10 +30,11 @@ import { colourNumber, isSweep, letterOf, outcomeOf } from "./lab-charts.js";
  * @property {boolean} saved by the browser
  * @property {number} time when it came
  * @property {File} [file] that it was opened from
+ * @property {string} [note] its place in that file
  * @property {boolean} shown
  * @property {boolean} [isCopied] whether its link was just copied
  *
- * @typedef {Pick<Entry, "id" | "options" | "report" | "run" | "state" | "progress" | "saved" | "time" | "file">} Facts
+ * @typedef {Pick<Entry, "id" | "options" | "report" | "run" | "state" | "progress" | "saved" | "time" | "file" | "note">} Facts
  */
 
 /** How long the link button says that it is done. */
@@ -56,6 +57,8 @@ export class RunTable {
    * @param {() => void} on.change called when what the runs show has changed
    * @param {(thrown: unknown) => void} on.failure
    * @param {() => void} on.empty called when the focus was in the last row that went
+   * @param {(letter: string, undo: () => void, finish: () => Promise<void>) => void} on.deleted called when a run was taken
+   *   out of the table; it is there until `finish`
    * @param {(entry: Entry) => void} on.show
    */
   constructor(place, page, on) {
@@ -176,7 +179,7 @@ export class RunTable {
               this.#on.change();
             }}
           /><span class="run-key" data-colour=${colourNumber(index)}>${letter}</span
-          ><span><span class="run-title" id=${id}>${title}</span><small>${details}</small></span></label
+          ><span><span class="run-title" id=${id}>${title}</span><small>${[details, entry.note].filter(Boolean).join(" · ")}</small></span></label
         >
       </th>
       <td class="run-state"><span>${stateLine(entry)}</span>${progressBar(active ? run : undefined)}</td>
@@ -264,13 +267,27 @@ export class RunTable {
       {
         name: "delete",
         label: "Delete",
-        act: this.#attempt(async () => {
-          this.#drop(entry);
-          run?.cancel();
-          if (entry.saved) await runner.forget(entry.id);
-        }),
+        act: this.#attempt(() => this.#delete(entry)),
       },
     ];
+  }
+
+  /** @param {Entry} entry */
+  #delete(entry) {
+    const { run } = entry;
+    const at = this.entries.indexOf(entry);
+    const goesOn = isActive(run?.state) && run?.state !== "paused";
+    if (goesOn) run?.pause();
+    this.#drop(entry);
+    const undo = () => {
+      this.entries.splice(at, 0, entry);
+      if (goesOn) run?.resume();
+      this.#changed();
+    };
+    this.#on.deleted(entry.letter, undo, async () => {
+      run?.cancel();
+      if (entry.saved) await this.#page.runner.forget(entry.id);
+    });
   }
 
   /** @param {Entry} entry */

@@ -1,11 +1,17 @@
 /** The lab: runs with every setting, over each other in one chart, kept in one table. */
-import { toFailure } from "../engine/protocol.js";
+import TABLES from "../tables.json" with { type: "json" };
+import { fetchFile, toFailure } from "../engine/protocol.js";
 import { openRun } from "../export/archive.js";
+import { openReports } from "../export/report-file.js";
 import { describe, labOptions, presetValues } from "../runs/lab-config.js";
-import { parameter } from "../state/parameters.js";
+import { defaults, keys, parameter } from "../state/parameters.js";
+import { axisSlider } from "../ui/axis-slider.js";
 import { inFrames } from "../ui/chart.js";
-import { element, part } from "../ui/dom.js";
+import { element, make, part } from "../ui/dom.js";
+import { count, duration } from "../ui/format.js";
 import { showFailure } from "../ui/notice.js";
+import { nearestStop } from "../reports/nearest.js";
+import { sizes } from "../reports/transition.js";
 import { comesNear, watchNear } from "./figure.js";
 import { drawRunSamples, isSweep, runsChart } from "./lab-charts.js";
 import { RunTable } from "./lab-table.js";
@@ -17,10 +23,26 @@ import { RunTable } from "./lab-table.js";
  * @import { Origin } from "../reports/source.js"
  * @import { Run } from "../runs/run.js"
  * @import { Place } from "../state/parameter-kinds.js"
- * @import { Key } from "../state/parameters.js"
+ * @import { Key, Values } from "../state/parameters.js"
  * @import { Page } from "./figure.js"
+ * @import { Opened } from "../export/report-file.js"
  * @import { ShownRun } from "./lab-charts.js"
  */
+
+/** How long a deleted run can be brought back. */
+const UNDO_MS = 10_000;
+
+/** What a reader may want to know first: changes of the quick preset. @type {Record<string, Partial<Values>>} */
+export const SUGGESTIONS = {
+  steps: { "lab.steps": String(2 * TABLES.presets.transition.quick.train.steps) },
+  width: { "lab.width": "48" },
+  unet: { "lab.network": "unet", "lab.data": "mnist", "lab.width": "16", "lab.steps": "600", "lab.sizes": "16 64 256" },
+};
+
+/** The lab's settings as they are before the reader changes any. */
+export const UNCHANGED = Object.fromEntries(
+  keys.filter((key) => key.startsWith("lab.")).map((key) => [key, defaults()[key]]),
+);
 
 /**
  * @param {HTMLElement} root
@@ -41,6 +63,7 @@ export function labFigure(root, page, { own, show }) {
     change: () => redraw(),
     failure: fail,
     empty: () => train.focus(),
+    deleted: undoNotice(element(root, "undo"), fail, () => train.focus()),
     show: ({ report, options, file }) => report && show(report, { options, file: file?.name })?.scrollIntoView(),
   });
 
@@ -66,9 +89,27 @@ export function labFigure(root, page, { own, show }) {
     const hint = "Correct it, or leave it empty for the preset’s value.";
     fail({ kind: "BadInput", message: `${name} cannot be “${bad.value}”`, hint });
   });
+  for (const button of root.querySelectorAll("[data-suggestion]")) {
+    button.addEventListener("click", () => {
+      store.set({ ...UNCHANGED, ...SUGGESTIONS[button.getAttribute("data-suggestion") ?? ""] });
+      start(labOptions(store.values, own()));
+    });
+  }
   const showSeed = () => live.set({ "lab.seed": String(store.values["lab.seed"]) });
   store.subscribe(["lab.seed"], showSeed);
   showSeed();
+
+  const time = element(root, "time");
+  /** Counts what the reader asked for; the latest counts. */
+  let asked = 0;
+  /** Say how long the run would take here. */
+  const showTime = async () => {
+    const request = ++asked;
+    const found = await runner.estimate(labOptions(store.values, own()));
+    if (request !== asked) return;
+    const place = found?.engine === "gpu" ? "this GPU" : "this machine";
+    time.textContent = found ? `About ${duration(found.seconds)} on ${place}` : "";
+  };
 
   /** @returns {ShownRun[]} */
   const shownSweeps = () =>
@@ -80,6 +121,7 @@ export function labFigure(root, page, { own, show }) {
     const runs = near ? shownSweeps() : [];
     if (runs.length > 0) draw(runs);
   };
+  const showSizes = axisSlider(element(root, "lab-n"), store, "lab.n", { axis: "N" });
   const drawChart = runsChart(element(root, "lab-chart"));
   const redraw = inFrames([
     () => {
@@ -89,7 +131,17 @@ export function labFigure(root, page, { own, show }) {
       if (latest?.report) page.contents.showReport(root, latest.report, latest.options);
     },
     () => withSweeps((runs) => drawChart({ runs, measure: store.values["lab.measure"] })),
-    () => withSweeps((runs) => drawRunSamples(element(root, "lab-samples"), runs, store.values["lab.n"])),
+    () =>
+      withSweeps((runs) => {
+        // The sizes of all runs that are shown; a run without the one that is chosen shows its nearest.
+        const stops = [...new Set(runs.flatMap(({ sweep }) => sizes(sweep)))].sort((a, b) => a - b);
+        const n = nearestStop(stops, store.values["lab.n"]);
+        showSizes(
+          stops.map((value) => ({ value, label: count(value) })),
+          n,
+        );
+        drawRunSamples(element(root, "lab-samples"), runs, n);
+      }),
   ]);
   store.subscribe(["lab.measure", "lab.n"], redraw);
   // Runs of the figures above are in the table too, and are drawn when the reader comes to see them.
@@ -122,11 +174,42 @@ export function labFigure(root, page, { own, show }) {
   void comesNear(root).then(async () => {
     store.subscribe(["lab.experiment", "lab.preset", "lab.data", "lab.network", "lab.size"], showPreset);
     showPreset();
+    store.subscribe(
+      keys.filter((key) => key.startsWith("lab.")),
+      () => void showTime(),
+    );
+    void showTime();
     const saved = await runner.saved();
     const unknown = saved.filter(({ id }) => table.entries.every((entry) => entry.id !== id));
     for (const run of unknown.reverse()) table.add({ ...run, time: run.date.getTime(), saved: true });
     root.setAttribute("data-ready", "");
   });
+
+  /**
+   * Put runs from a file into the table, and show the reader the first.
+   * @param {Opened[]} opened
+   * @param {File} file
+   * @param {boolean} keep whether they are to be there on the next visit
+   */
+  const add = (opened, file, keep) => {
+    errors.hidden = true;
+    // The first of them gets the first letter.
+    for (const { options, report, note } of opened) {
+      const facts = { id: `file-${crypto.randomUUID()}`, options, report, file, note };
+      const entry = table.add({
+        ...facts,
+        state: "done",
+        progress: { step: 0, total: 0 },
+        saved: false,
+        time: Date.now(),
+      });
+      if (keep) void runner.keep(facts).then((kept) => (entry.saved = kept));
+    }
+    const [{ options, report }] = opened;
+    const { title } = describe(options, report);
+    live.announce(opened.length === 1 ? `Opened a run: ${title}.` : `Opened ${count(opened.length)} runs: ${title}.`);
+    (show(report, { options, file: file.name }) ?? root).scrollIntoView();
+  };
 
   return {
     start,
@@ -140,27 +223,65 @@ export function labFigure(root, page, { own, show }) {
       const [file] = files;
       try {
         const archive = await openRun(file);
-        if (!archive) return false;
-        errors.hidden = true;
-        const { options, report } = archive;
-        const id = `file-${crypto.randomUUID()}`;
-        table.add({
-          id,
-          options,
-          report,
-          state: "done",
-          progress: { step: 0, total: 0 },
-          saved: false,
-          time: Date.now(),
-          file,
-        });
-        live.announce(`Opened a run: ${describe(options, report).title}.`);
-        (show(report, { options, file: file.name }) ?? root).scrollIntoView();
+        const opened = archive ? [archive] : await openReports(file);
+        if (!opened) return false;
+        add(opened, file, true);
       } catch (thrown) {
         fail(thrown);
         root.scrollIntoView();
       }
       return true;
     },
+    /**
+     * Take the report at an address relative to the page.
+     * @param {string} address
+     */
+    async openAddress(address) {
+      const name = address.split("/").at(-1) ?? address;
+      try {
+        const response = await fetchFile(new URL(address, document.baseURI), `The run “${address}”`);
+        const file = new File([await response.blob()], name);
+        const archive = await openRun(file);
+        const opened = archive ? [archive] : await openReports(file);
+        if (opened) add(opened, file, false);
+      } catch (thrown) {
+        fail(thrown);
+        root.scrollIntoView();
+      }
+    },
+  };
+}
+
+/**
+ * The line that offers to bring a deleted run back, for a while.
+ * @param {HTMLElement} place
+ * @param {(thrown: unknown) => void} fail
+ * @param {() => void} gone called when the line goes while the focus is on it
+ * @returns {(letter: string, undo: () => void, finish: () => Promise<void>) => void}
+ */
+function undoNotice(place, fail, gone) {
+  /** What is still to be deleted. @type {(() => void) | undefined} */
+  let pending;
+  addEventListener("pagehide", () => pending?.());
+  return (letter, undo, finish) => {
+    pending?.();
+    const close = () => {
+      clearTimeout(timer);
+      pending = undefined;
+      const focused = place.contains(document.activeElement);
+      place.replaceChildren();
+      if (focused) gone();
+    };
+    pending = () => {
+      close();
+      void finish().catch(fail);
+    };
+    const timer = setTimeout(pending, UNDO_MS);
+    const button = make("button", { type: "button" }, "Undo");
+    button.addEventListener("click", () => {
+      close();
+      undo();
+    });
+    place.replaceChildren(`Run ${letter} is deleted. `, button);
   };
 }

@@ -4,10 +4,11 @@ import { toFailure } from "../engine/protocol.js";
 import { comesNear } from "./figure.js";
 import { count, fixed, percent, significant } from "../ui/format.js";
 import { loadIndex, loadRun } from "../reports/recorded.js";
-import { levelOf, linearityAt, networks, sizes } from "../reports/transition.js";
-import { DETAIL_SIGMA, FEW_COPIES, MIDDLE_SIGMA } from "../reports/verdicts.js";
+import { levelOf, linearityAt, networks, sizes, transition } from "../reports/transition.js";
+import { ALIKE, DETAIL_SIGMA, FEW_COPIES, MIDDLE_SIGMA } from "../reports/verdicts.js";
 import { showFailure } from "../ui/notice.js";
 import { nearestStop } from "../reports/nearest.js";
+import { ends } from "../reports/gaussian-bias.js";
 import { cosineWith, memorized, trained } from "../reports/report.js";
 import { SET_TITLES } from "../state/data-sets.js";
 
@@ -47,20 +48,119 @@ export function limitsSection(root, page) {
     const files = (await loadIndex()).map(({ file }) => file);
     const names = Object.keys(SETS).filter((name) => files.includes(`transition-main-${name}.json`));
     const hasFaithful = files.includes("transition-faithful-faces.json");
-    const [bias, faithful, ...sweeps] = await Promise.all([
+    const hasCifar = files.includes("transition-cifar-cifar10.json");
+    const hasPaper = files.includes("transition-cifar-cifar10-paper-sampler.json");
+    const [bias, faithful, cifar, paper, ...sweeps] = await Promise.all([
       loadRun("gaussian-bias-main-faces"),
       hasFaithful ? loadRun("transition-faithful-faces") : undefined,
+      hasCifar ? loadRun("transition-cifar-cifar10") : undefined,
+      hasPaper ? loadRun("transition-cifar-cifar10-paper-sampler") : undefined,
       ...names.map((name) => loadRun(`transition-main-${name}`)),
     ]);
     const bySet = Object.fromEntries(names.map((name, i) => [name, sweeps[i]]));
     tellOfNetworks(page.live, bySet.faces);
+    tellOfScale(page.live, { cifar, faces: faithful });
     tellOfUnet(page.live, faithful);
+    tellOfPhotographs(page.live, cifar);
+    element(root, "sampler").hidden = !paper;
+    tellOfSampler(page.live, cifar, paper);
     tellOfLinear(page.live, bias);
     tellOfSets(page.live, element(root, "sets"), bySet);
     root.setAttribute("data-ready", "");
   };
   const attempt = () => void fill().catch((thrown) => showFailure(errors, toFailure(thrown), attempt));
   void comesNear(root).then(attempt);
+}
+
+/**
+ * The columns of the table that are ours.
+ * @param {LiveText} live
+ * @param {Record<"cifar" | "faces", Sweep | undefined>} sweeps
+ */
+function tellOfScale(live, sweeps) {
+  for (const [name, sweep] of Object.entries(sweeps)) {
+    if (!sweep) continue;
+    for (const [row, text] of Object.entries(scaleOf(sweep))) live.set({ [`limits.scale.${name}.${row}`]: text });
+  }
+  const { cifar } = sweeps;
+  live.set({ "limits.scale.levels": cifar ? count(cifar.sigmas.length) : "–" });
+  const found = cifar && transition(cifar);
+  live.claim("limits.scale", found?.copies && found.new ? found.copies < 782 && found.new < 12_500 : undefined);
+}
+
+/** What the table says of a run. @param {Sweep} sweep */
+function scaleOf(sweep) {
+  const { width, height, channels } = sweep.shape;
+  const { train, evaluation } = sweep.config;
+  const { copies, new: fresh } = transition(sweep);
+  const all = sizes(sweep);
+  /** The lowest over all noise levels, averaged over seeds at each. @param {number} n */
+  const lowest = (n) => {
+    const points = networks(sweep, n);
+    const levels = sweep.sigmas.map((_, level) => mean(points, (point) => linearityAt(trained(point), level)));
+    return `${fixed(Math.min(...levels), 3)} (N = ${count(n)})`;
+  };
+  const { method, samplerSteps, sigmaMax, sigmaMin } = evaluation;
+  return {
+    images: `${width} × ${height}, ${channels === 3 ? "colour" : "grey"}`,
+    many: count(all[all.length - 1]),
+    weights: millions(sweep.findings[0].parameters),
+    seen: millions(train.steps * train.batch),
+    sampler: `${count(samplerSteps)} ${method === "heun" ? "Heun" : "Euler"} steps, ${significant(sigmaMax)} → ${significant(sigmaMin)}`,
+    copies: copies === undefined ? "–" : count(copies),
+    new: fresh === undefined ? "–" : count(fresh),
+    linearityFew: lowest(all[0]),
+    linearityMany: lowest(all[all.length - 1]),
+  };
+}
+
+/** @param {number} number */
+const millions = (number) => `${significant(number / 1e6, 2)} million`;
+
+/**
+ * @param {LiveText} live
+ * @param {Sweep | undefined} cifar
+ */
+function tellOfPhotographs(live, cifar) {
+  if (!cifar) return live.claim("limits.photographs", undefined);
+  const last = largest(cifar);
+  const { trained, gaussian } = errors(last, levelOf(cifar, DETAIL_SIGMA));
+  const cosine = mean(last, gaussianCosine);
+  live.set({
+    "limits.photographs.n": count(last[0].n),
+    "limits.photographs.trained": fixed(trained, 3),
+    "limits.photographs.gaussian": fixed(gaussian, 3),
+    "limits.photographs.cosine": fixed(cosine),
+    "limits.photographs.epochs": significant(last[0].epochs, 2),
+  });
+  live.claim("limits.photographs", trained <= BETTER * gaussian && cosine >= ALIKE, last);
+}
+
+/**
+ * Our sampler beside the paper's, on the same networks.
+ * @param {LiveText} live
+ * @param {Sweep | undefined} ours
+ * @param {Sweep | undefined} paper
+ */
+function tellOfSampler(live, ours, paper) {
+  if (!ours || !paper) return live.claim("limits.sampler", undefined);
+  const [few, many] = [Math.min(...sizes(paper)), Math.max(...sizes(paper))];
+  // The first seed is in both.
+  const [seed] = paper.config.seeds;
+  const measured = Object.entries({ ours, paper }).map(([name, sweep]) => {
+    const of = (/** @type {number} */ n) => networks(sweep, n).filter((point) => point.seed === seed);
+    const [copies, cosine] = [mean(of(few), copiesOf), mean(of(many), gaussianCosine)];
+    live.set({
+      [`limits.sampler.${name}.copies`]: percent(copies),
+      [`limits.sampler.${name}.cosine`]: fixed(cosine),
+    });
+    return { copies, cosine };
+  });
+  live.set({ "limits.sampler.few": count(few), "limits.sampler.many": count(many) });
+  const [first, second] = measured;
+  live.claim("limits.sampler", second.copies < first.copies && Math.abs(first.cosine - second.cosine) < 0.02, [
+    ...paper.findings,
+  ]);
 }
 
 /**
@@ -153,8 +253,8 @@ function tellOfNetworks(live, main) {
  * @param {LiveText} live
  * @param {BiasReport} report
  */
-function tellOfLinear(live, { findings }) {
-  const [few, many] = [findings[0], findings[findings.length - 1]];
+function tellOfLinear(live, report) {
+  const [few, many] = ends(report);
   // How well D_L and D_G agree; for the network that memorizes, better than the network and its own D_L do.
   const identity = [few, many].map(({ denoisers }) => denoisers.linear?.against.gaussian?.cosine.mean ?? NaN);
   const [linearFew, linearMany] = [few, many].map((point) => cosineWith(point, "linear")?.mean ?? NaN);

@@ -6,10 +6,12 @@ import { comesNear } from "./figure.js";
 import { duration, sentence, significant } from "../ui/format.js";
 import { loadIndex } from "../reports/recorded.js";
 import { copy } from "../export/save.js";
+import { describeDevice, issueAddress, selfCheckText } from "../export/self-check.js";
 import { showFailure } from "../ui/notice.js";
 
 /**
  * @import { Check } from "../../pkg/hidden_gaussian.js"
+ * @import { CheckedEngine, SelfCheck } from "../export/self-check.js"
  * @import { Page } from "./figure.js"
  */
 
@@ -19,10 +21,11 @@ import { showFailure } from "../ui/notice.js";
  */
 export function notesSection(root, page) {
   selfCheck(root, page);
-  const cite = part(root, "copy-bibtex", HTMLButtonElement);
-  const errors = make("div", { className: "figure-error", role: "alert", hidden: true });
-  cite.parentElement?.after(errors);
-  onPress(cite, errors, () => copy(element(root, "bibtex").textContent ?? ""), "Copied");
+  for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (root.querySelectorAll("[data-copies]"))) {
+    const errors = make("div", { className: "figure-error", role: "alert", hidden: true });
+    button.parentElement?.after(errors);
+    onPress(button, errors, () => copy(element(root, button.dataset.copies ?? "").textContent ?? ""), "Copied");
+  }
   void comesNear(root).then(() => recordedRuns(element(root, "recorded-runs")));
 }
 
@@ -30,12 +33,13 @@ export function notesSection(root, page) {
  * @param {HTMLElement} root
  * @param {Page} page
  */
-function selfCheck(root, { trainer, live }) {
+function selfCheck(root, { engine: measurer, trainer, live }) {
   const button = part(root, "self-check", HTMLButtonElement);
   const progress = part(root, "self-check-progress", HTMLProgressElement);
   const result = element(root, "self-check-result");
   const rows = element(root, "self-check-rows");
   const errors = element(root, "self-check-error");
+  const showReport = selfCheckReport(root, errors);
   /** @type {AbortController | undefined} */
   let running;
 
@@ -47,15 +51,23 @@ function selfCheck(root, { trainer, live }) {
     errors.hidden = true;
     rows.replaceChildren();
     result.hidden = progress.hidden = false;
+    showReport(undefined);
     progress.removeAttribute("value");
     let [made, failed] = [0, 0];
     /** Until they are known, as many as there are of the other engine. */
     let count = 1;
+    /** @type {CheckedEngine[]} */
+    const engines = [];
     /** @param {"cpu" | "gpu"} engine */
     const checkAll = async (engine) => {
+      /** @type {CheckedEngine} */
+      const checked = { engine, checks: [] };
+      engines.push(checked);
       for (let index = 0; index < count; index++) {
         const answer = await trainer.call("selfCheck", { engine, index }, signal);
         count = answer.count;
+        checked.info = answer.info;
+        checked.checks.push(answer.check);
         progress.value = ++made / (2 * count);
         failed += Number(!answer.check.holds);
         rows.append(checkRow(answer.check));
@@ -68,8 +80,12 @@ function selfCheck(root, { trainer, live }) {
       rows.append(gpu);
       await checkAll("gpu").catch((thrown) => {
         if (signal.aborted) throw thrown;
-        gpu.replaceWith(heading("gpu", false, `Not checked: ${sentence(toFailure(thrown).message)}`));
+        const problem = `Not checked: ${sentence(toFailure(thrown).message)}`;
+        gpu.replaceWith(heading("gpu", false, problem));
+        engines[1].problem = problem;
       });
+      const rates = await measurer.call("measure", {}, signal).catch(() => ({}));
+      showReport({ engines, rates, ...describeDevice(navigator, window) });
       live.announce(failed ? `${failed} of ${made} checks fail.` : `All ${made} checks hold.`);
     } catch (thrown) {
       if (!signal.aborted) showFailure(errors, toFailure(thrown), run);
@@ -83,6 +99,27 @@ function selfCheck(root, { trainer, live }) {
     if (running) running.abort();
     else void run();
   });
+}
+
+/**
+ * What the reader may send us of the checks.
+ * @param {HTMLElement} root
+ * @param {HTMLElement} errors
+ * @returns {(report: SelfCheck | undefined) => void}
+ */
+function selfCheckReport(root, errors) {
+  const place = element(root, "self-check-report");
+  const text = element(root, "self-check-text");
+  const issue = part(root, "self-check-issue", HTMLAnchorElement);
+  onPress(part(root, "self-check-copy", HTMLButtonElement), errors, () => copy(text.textContent ?? ""), "Copied");
+  return (report) => {
+    place.hidden = !report;
+    if (!report) return;
+    text.textContent = selfCheckText(report);
+    const repository = import.meta.env.REPOSITORY_URL;
+    issue.hidden = !repository;
+    if (repository) issue.href = issueAddress(repository, report);
+  };
 }
 
 /**

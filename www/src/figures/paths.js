@@ -91,7 +91,7 @@ export function pathsFigure(root, page, source) {
         ...Object.fromEntries(DENOISERS.map(({ id }) => [`bias.cosine.${id}`, fixed(cosine(model, id))])),
       });
       setEnd(root, "bias.sample", samples);
-      page.contents.showNumbers(root, () => [distances(report, model)]);
+      page.contents.showNumbers(root, () => [distances(model)]);
       tell(report);
     },
   });
@@ -101,15 +101,17 @@ export function pathsFigure(root, page, source) {
     const [few, many] = ends(report);
     /** Between the samples of a network's linear fit and of D_G. @param {Bias} model */
     const linearGaussian = ({ denoisers }) => denoisers.linear?.against.gaussian?.cosine.mean ?? NaN;
+    /** @param {"few" | "many"} model @param {number} value */
+    const of = (model, value) => ({ text: fixed(value), to: { "bias.model": model }, figure: "paths" });
     live.set({
       ...Object.fromEntries(
         DENOISERS.flatMap(({ id }) => [
-          [`bias.few.cosine.${id}`, fixed(cosine(few, id))],
-          [`bias.many.cosine.${id}`, fixed(cosine(many, id))],
+          [`bias.few.cosine.${id}`, of("few", cosine(few, id))],
+          [`bias.many.cosine.${id}`, of("many", cosine(many, id))],
         ]),
       ),
-      "bias.few.cosine.linearGaussian": fixed(linearGaussian(few)),
-      "bias.many.cosine.linearGaussian": fixed(linearGaussian(many)),
+      "bias.few.cosine.linearGaussian": of("few", linearGaussian(few)),
+      "bias.many.cosine.linearGaussian": of("many", linearGaussian(many)),
     });
     // A run that is under way has tested nothing yet, and a preview has no D_L.
     const fitted = report.final && few.denoisers.linear !== undefined && many.denoisers.linear !== undefined;
@@ -141,29 +143,21 @@ const cosine = (model, id) => cosineWith(model, id)?.mean ?? NaN;
 
 /**
  * How far the other denoisers' outputs are from the network's, step by step, over all samples.
- * @param {BiasReport} report
  * @param {Bias} model
  * @returns {Table}
  */
-function distances({ shape }, { n, paths, pathSigmas }) {
-  const [first, ...others] = DENOISERS.flatMap(({ id, symbol }) => {
+function distances({ n, paths, pathSigmas }) {
+  const others = DENOISERS.flatMap(({ id, symbol }) => {
     const path = paths[id];
-    return path ? [{ symbol, path }] : [];
+    return path && id !== "trained" ? [{ symbol, path }] : [];
   });
-  /** @param {string} a @param {string} b images */
-  const apart = (a, b) => {
-    const [ours, theirs] = [a, b].map((images) => decodeImages(shape, images).rgba);
-    // The fourth of each four is opacity, which is the same.
-    const sum = ours.reduce((all, value, i) => all + (value - theirs[i]) ** 2, 0);
-    return Math.sqrt(sum / (0.75 * ours.length));
-  };
   return {
     title: `Root mean square distance to the network's outputs in grey levels of 255, N = ${n}`,
     columns: ["Step", "σ", ...others.map(({ symbol }) => symbol)],
     rows: pathSigmas.map((sigma, step) => [
       step + 1,
       significant(sigma, 4),
-      ...others.map(({ path }) => fixed(apart(first.path.denoised[step], path.denoised[step]))),
+      ...others.map(({ path }) => fixed(path.fromNetwork[step])),
     ]),
   };
 }

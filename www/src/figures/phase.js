@@ -1,19 +1,25 @@
-/** Figure IV.2: where networks memorize, by the number of training images and the time they trained. */
+/** Figure IV.1: where networks memorize, by the number of training images and the time they trained. */
 import { cell, text } from "@observablehq/plot";
 import { chart } from "../ui/chart.js";
-import { divergence } from "../reports/divergence.js";
+import { divergence, divergenceSentence } from "../reports/divergence.js";
 import { element } from "../ui/dom.js";
-import { count, fixed, noted, percent } from "../ui/format.js";
+import { count, fixed, noted, percent, sentences } from "../ui/format.js";
 import { axisName, crosses, title } from "../ui/marks.js";
 import { memorizedColour, memorizedInk } from "../ui/memorized.js";
 import { memorized, trained } from "../reports/report.js";
-import { reportFigure } from "./report-figure.js";
+import { imagesOf, kindOf } from "../reports/describe.js";
+import { provenance } from "../reports/provenance.js";
+import { rangeOf, seedsSentence } from "../reports/seeds.js";
+import { offers } from "../runs/offers.js";
+import { runPanel } from "../runs/run-panel.js";
+import { offerRecorded, reportFigure } from "./report-figure.js";
 import { runSlider } from "../ui/run-slider.js";
-import { likeGaussian, onset, pace, widthOf } from "../reports/emergence.js";
+import { likeGaussian, onset, overTime, pace, peak, plane, seedsOf, standAt, widthOf } from "../reports/emergence.js";
 import { nearestStop } from "../reports/nearest.js";
 
 /**
  * @import { Point } from "../../pkg/hidden_gaussian.js"
+ * @import { Report } from "../reports/report.js"
  * @import { ReportSource } from "../reports/source.js"
  * @import { ChartSpec } from "../ui/chart.js"
  * @import { Page } from "./figure.js"
@@ -41,11 +47,38 @@ export function phaseFigure(root, page, source) {
     store.set({ "emergence.step": step, "emergence.n": n, "emergence.width": width }),
   );
 
+  /** The recorded run. @type {Report<"emergence"> | undefined} */
+  let latest;
+  const panel = runPanel(element(root, "run"), page, {
+    experiment: "emergence",
+    seed: "emergence.seed",
+    offers: (seed) => latest && offers("emergence", store.values["emergence.run"], latest, seed),
+    // A run has nothing to show before its first checkpoint.
+    onReport: (report, run) =>
+      source.show(report && plane(report).length > 0 ? report : undefined, { options: run.options }),
+    summary: (report) => {
+      const best = peak(standAt(plane(report), { n: 1, width: Number.MAX_VALUE, step: 1 }).overTime);
+      return sentences(
+        `On ${count(best.n)} images, the samples were most like the Gaussian’s after ${count(best.step)} steps: similarity ${fixed(likeGaussian(best))}.`,
+        divergenceSentence(report),
+      );
+    },
+  });
+  // A recorded run that the reader asks for takes the place of the live one.
+  store.subscribe(["emergence.run"], () => {
+    latest = undefined;
+    panel.layAside();
+    panel.draw();
+  });
+  void offerRecorded(root, page, "emergence.run", "emergence");
+
   reportFigure(root, page, source, {
     reads: ["emergence.n", "emergence.step"],
-    draw(report, values) {
-      const { config, findings } = report;
-      const points = findings.overTime;
+    draw(report, values, recorded) {
+      latest = recorded ?? (report.record ? report : latest);
+      panel.draw();
+      const { config } = report;
+      const points = overTime(report);
       const sizes = [...config.sizes].sort((/** @type {number} */ a, /** @type {number} */ b) => a - b);
       // As the library evaluates networks: at their end too, and never later.
       const last = config.trainLong.steps;
@@ -57,6 +90,9 @@ export function phaseFigure(root, page, source) {
       drawPhase({ sizes, steps, points, n, step });
       const chosen = points.find((point) => point.n === n && point.step === step);
       live.set({
+        "phase.source": provenance(report, source.shownOrigin.file),
+        "phase.seeds": seedsSentence(seedsOf(report), { range: "the table has their range" }),
+        "phase.networks": `${kindOf(config.trainLong)} on ${imagesOf(report)}`,
         "phase.n": count(n),
         "phase.step": count(step),
         "phase.memorized": chosen ? percent(memorized(chosen).mean) : "not there yet",
@@ -74,11 +110,20 @@ export function phaseFigure(root, page, source) {
     const [first, last] = [reached[0], reached[reached.length - 1]];
     const epochs = reached.map((point) => Math.round(point.epochs));
     const [least, most] = [Math.min(...epochs), Math.max(...epochs)];
+    /** A number of a cell, which leads to it. @param {Point | undefined} point @param {(point: Point) => string} text */
+    const of = (point, text) =>
+      point
+        ? {
+            text: text(point),
+            to: { "emergence.n": point.n, "emergence.step": point.step, "emergence.width": widthOf(point) },
+            figure: "phase",
+          }
+        : "–";
     live.set({
-      "phase.first.n": first ? count(first.n) : "–",
-      "phase.first.step": first ? count(first.step) : "–",
-      "phase.last.n": last ? count(last.n) : "–",
-      "phase.last.step": last ? count(last.step) : "–",
+      "phase.first.n": of(first, (point) => count(point.n)),
+      "phase.first.step": of(first, (point) => count(point.step)),
+      "phase.last.n": of(last, (point) => count(point.n)),
+      "phase.last.step": of(last, (point) => count(point.step)),
       "phase.epochs.onset": !first ? "–" : least === most ? count(least) : `${count(least)} to ${count(most)}`,
       "phase.never": count(sizes.length - reached.length),
       "phase.sizes": count(sizes.length),
@@ -118,7 +163,17 @@ function phaseChart(root, choose) {
           (chosen ? percent(memorized(chosen).mean) : "not there yet")
         );
       },
-      columns: ["N", "Steps", "Epochs", "Copies", "± s.e.", "Cosine to D_G", "GL score"],
+      columns: [
+        "N",
+        "Steps",
+        "Epochs",
+        "Copies",
+        "± s.e.",
+        "lowest seed",
+        "highest seed",
+        "Similarity to Gaussian",
+        "GL score",
+      ],
       rows: ({ points }) =>
         points.map((point) => [
           noted(count(point.n), divergence([point])),
@@ -126,6 +181,7 @@ function phaseChart(root, choose) {
           count(Math.round(point.epochs)),
           percent(memorized(point).mean),
           percent(memorized(point).standardError),
+          ...rangeOf(memorized(point)).map(percent),
           fixed(likeGaussian(point), 3),
           fixed(trained(point).closeness.gl.mean, 3),
         ]),

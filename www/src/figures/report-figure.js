@@ -1,7 +1,9 @@
 /** Figures that draw the report of an experiment. */
 import { make } from "../ui/dom.js";
-import { keepDrawn } from "./figure.js";
+import { comesNear, keepDrawn } from "./figure.js";
 import { originOf } from "../reports/provenance.js";
+import { loadIndex } from "../reports/recorded.js";
+import { openPromise } from "../runs/timing.js";
 
 /**
  * @import { ExperimentName } from "../../pkg/hidden_gaussian.js"
@@ -35,8 +37,10 @@ export function reportFigure(root, page, source, { reads, draw, say }) {
   const update = keepDrawn(root, page, {
     reads,
     async ask() {
-      const { shown } = source;
+      const [{ shown }, name] = [source, await source.name()];
       const report = await source.report();
+      // The reader has chosen another run meanwhile, which will be drawn in its turn.
+      if ((await source.name()) !== name) return undefined;
       // Without the recorded run, the live one is shown alone.
       return { report, shown, recorded: shown === "live" ? await source.recorded().catch(() => undefined) : undefined };
     },
@@ -53,6 +57,34 @@ export function reportFigure(root, page, source, { reads, draw, say }) {
     },
   });
   source.subscribe(update);
+}
+
+/** Settled for all figures once the reader comes to the first: a choice that goes while one looks would move the figure. */
+const first = openPromise();
+
+/**
+ * Let the control of a figure offer the runs that the host has.
+ * @param {HTMLElement} root
+ * @param {Page} page
+ * @param {Key} key what chooses the run
+ * @param {ExperimentName} experiment
+ */
+export async function offerRecorded(root, page, key, experiment) {
+  void comesNear(root).then(() => first.resolve());
+  await first.promise;
+  // Without the list, all are offered: one that is not there says so.
+  const index = await loadIndex().catch(() => undefined);
+  if (!index) return;
+  const files = new Set(index.map(({ file }) => file));
+  const labels = [...root.querySelectorAll(`[data-control="${key}"] label`)].map((label) => ({
+    label: /** @type {HTMLElement} */ (label),
+    run: label.querySelector("input")?.value ?? "",
+  }));
+  const there = labels.filter(({ run }) => files.has(`${experiment}-${run}.json`));
+  for (const { label, run } of labels) label.hidden = !files.has(`${experiment}-${run}.json`);
+  if (there.length > 0 && !there.some(({ run }) => run === page.store.values[key])) {
+    page.store.set({ [key]: there[0].run });
+  }
 }
 
 /**

@@ -1,12 +1,13 @@
-/** Figure I.3: 64 samples of each denoiser from the same noise, their nearest training images, and the scores. */
+/** Figure I.2: 64 samples of each denoiser from the same noise, their nearest training images, and the scores. */
 import { dot, ruleX, text, tickX } from "@observablehq/plot";
 import { chart } from "../ui/chart.js";
 import { FITTED } from "../reports/denoisers.js";
 import { COPY_RATIO } from "../reports/verdicts.js";
-import { canvas, element, NARROW, onPoint } from "../ui/dom.js";
+import { canvas, element, NARROW } from "../ui/dom.js";
 import { liveFigure, SETTING, setting } from "./figure.js";
 import { count, fixed, percent, significant } from "../ui/format.js";
-import { drawGrid, drawPicture } from "../ui/images.js";
+import { drawGrid } from "../ui/images.js";
+import { samplePath } from "./sample-path.js";
 
 /**
  * @import { SamplesResult } from "../engine/protocol.js"
@@ -25,7 +26,7 @@ export function samplesFigure(root, page) {
   const { store, live } = page;
   const grids = FITTED.flatMap(({ id }) => [element(root, `${id}-samples`), element(root, `${id}-neighbours`)]);
   for (const grid of grids) {
-    onPoint(grid, ({ clientX, clientY }) => {
+    grid.addEventListener("click", ({ clientX, clientY }) => {
       const { left, top, width, height } = grid.getBoundingClientRect();
       const column = Math.floor(((clientX - left) / width) * COLUMNS);
       const row = Math.floor(((clientY - top) / height) * (COUNT / COLUMNS));
@@ -33,6 +34,7 @@ export function samplesFigure(root, page) {
     });
   }
   const drawRatios = ratiosChart(element(root, "ratios"));
+  samplePath(element(root, "path"), page, { figure: root, count: COUNT });
 
   /** @type {SamplesResult | undefined} */
   let latest;
@@ -44,11 +46,6 @@ export function samplesFigure(root, page) {
       grid.style.setProperty("--row", String(Math.floor(pick / COLUMNS)));
     }
     if (!latest) return;
-    for (const { id, set } of sets(latest)) {
-      drawPicture(canvas(root, `${id}-picked`), set.images, pick);
-      drawPicture(canvas(root, `${id}-picked-nearest`), set.nearest, pick);
-      live.set({ [`samples.${id}.ratio`]: fixed(set.d1[pick] / set.d2[pick]) });
-    }
     drawRatios({ ...latest, pick });
   };
   store.subscribe(["samples.pick"], drawPick);
@@ -75,7 +72,7 @@ export function samplesFigure(root, page) {
       live.announce(
         `Copies among ${COUNT} samples: ` +
           sets(result)
-            .map(({ label, set }) => `${label} ${percent(set.memorized)}, generalization score ${fixed(set.gl)}`)
+            .map(({ label, set }) => `${label} ${percent(set.memorized)}, GL score ${fixed(set.gl)}`)
             .join("; ") +
           ".",
       );
@@ -147,7 +144,7 @@ function ratiosChart(root) {
             }),
             text([COPY_RATIO], {
               x: (x) => x,
-              text: () => "new images →",
+              text: () => "not copies →",
               frameAnchor: "top",
               textAnchor: "start",
               dx: 6,

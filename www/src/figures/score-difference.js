@@ -1,25 +1,28 @@
 /** Figure III.1: how far the other denoisers are from the trained network, at every noise level. */
-import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { ends } from "../reports/gaussian-bias.js";
+import { areaY, dot, line, ruleX, ruleY, text } from "@observablehq/plot";
+import { ends, seedsOf } from "../reports/gaussian-bias.js";
 import { chart, onAxis } from "../ui/chart.js";
-import { QUICK_FACES } from "../state/data-sets.js";
 import { DENOISERS } from "../reports/denoisers.js";
 import { divergence, divergenceSentence, isSound } from "../reports/divergence.js";
 import { element, NARROW } from "../ui/dom.js";
 import { count, fixed, noted, sentences, significant } from "../ui/format.js";
 import { labelPlace } from "../ui/labels.js";
 import { axisName, crosses, HALO } from "../ui/marks.js";
+import { describe, imagesOf, kindOf } from "../reports/describe.js";
 import { provenance } from "../reports/provenance.js";
 import { cosineWith, memorized } from "../reports/report.js";
 import { ReportSource } from "../reports/source.js";
-import { reportFigure } from "./report-figure.js";
+import { seedsSentence } from "../reports/seeds.js";
+import { offerRecorded, reportFigure } from "./report-figure.js";
+import { offers } from "../runs/offers.js";
 import { runPanel } from "../runs/run-panel.js";
-import { AS_GOOD, FEW_COPIES, MANY_COPIES, MIDDLE_SIGMA } from "../reports/verdicts.js";
+import { compareEstimates, FEW_COPIES, MANY_COPIES, MIDDLE_SIGMA, RELATION } from "../reports/verdicts.js";
 import { nearestStop } from "../reports/nearest.js";
 
 /**
  * @import { Bias, DenoiserId, Estimate } from "../../pkg/hidden_gaussian.js"
  * @import { Report } from "../reports/report.js"
+ * @import { Ranged } from "../reports/seeds.js"
  * @import { Split } from "../state/parameters.js"
  * @import { Store } from "../state/store.js"
  * @import { ChartSpec } from "../ui/chart.js"
@@ -34,9 +37,17 @@ import { nearestStop } from "../reports/nearest.js";
 
 /** The denoisers that the network is compared with; the first of them is drawn on top. */
 const OTHERS = DENOISERS.filter(({ id }) => id !== "trained");
+/** The figures that show the same run, each with its control. */
+const FIGURES = ["score-difference", "paths", "alignment"];
 /** The noise levels that the axis has at least; a preview has a few only. */
 const LEVELS = [0.05, 10];
 const HEIGHT = 260;
+/** What the error of the network with many images says about it, by how it compares with D_G's. */
+const AGES = {
+  smaller: "So it has learned more than mean and covariance, and is still close to the Gaussian denoiser.",
+  equal: "So it has just learned what mean and covariance provide; how long that lasts is the subject of Section IV.",
+  larger: "So it has yet to learn everything that mean and covariance provide; Section IV follows it over time.",
+};
 /** Pixels that two labels need between them. */
 const LABEL_ROOM = 26;
 
@@ -48,11 +59,15 @@ const LABEL_ROOM = 26;
 export function scoreDifferenceFigure(root, page, source) {
   const { live } = page;
   const drawChart = differencesChart(element(root, "differences"));
+  /** The recorded run. @type {BiasReport | undefined} */
+  let latest;
 
   reportFigure(root, page, source, {
     reads: ["bias.split"],
     draw(report, values, recorded) {
       const models = ends(report);
+      latest = recorded ?? (report.record ? report : latest);
+      panel.draw();
       drawChart({
         sigmas: report.sigmas,
         models,
@@ -72,10 +87,7 @@ export function scoreDifferenceFigure(root, page, source) {
   const panel = runPanel(element(root, "run"), page, {
     experiment: "gaussian-bias",
     seed: "bias.seed",
-    settings: () => ({ preset: "quick", data: QUICK_FACES }),
-    about: () =>
-      "Trains two small networks, on 16 and on 1,024 faces of 12 × 12 pixels, and fits a linear denoiser to each. Their " +
-      "curves are drawn over the recorded ones.",
+    offers: (seed) => latest && offers("gaussian-bias", page.store.values["bias.run"], latest, seed),
     onReport: (report, run) => source.show(report, { options: run.options }),
     summary(report) {
       const [few, many] = ends(report);
@@ -87,7 +99,15 @@ export function scoreDifferenceFigure(root, page, source) {
     },
   });
   // A recorded run that the reader asks for takes the place of the live one.
-  page.store.subscribe(["bias.run"], panel.layAside);
+  page.store.subscribe(["bias.run"], () => {
+    latest = undefined;
+    panel.layAside();
+    panel.draw();
+  });
+  for (const id of FIGURES) {
+    const figure = document.getElementById(id);
+    if (figure) void offerRecorded(figure, page, "bias.run", "gaussian-bias");
+  }
 
   /** @param {BiasReport} report @param {[Bias, Bias]} models */
   function tell(report, [few, many]) {
@@ -97,24 +117,29 @@ export function scoreDifferenceFigure(root, page, source) {
     const memorizes = report.final && memorized(few).mean > MANY_COPIES;
     const generalizes = report.final && memorized(many).mean < FEW_COPIES;
     const { trained, gaussian } = many.denoisers;
-    const [error, errorGaussian] = [trained.error.heldOut[at]?.mean ?? NaN, gaussian?.error.heldOut[at]?.mean ?? NaN];
+    const relation = compareEstimates(trained.error.heldOut[at], gaussian?.error.heldOut[at]);
+    /** A number that the chart has in one of its two states. @param {Split} split @param {Estimate | undefined} value */
+    const on = (split, value) => ({ text: estimate(value), to: { "bias.split": split }, figure: "score-difference" });
+    /** @param {"few" | "many"} model @param {number} n */
+    const sizeOf = (model, n) => ({ text: count(n), to: { "bias.model": model }, figure: "paths" });
     live.set({
+      "bias.networks": describe(report),
+      "bias.kind": `${kindOf(report.config.train, true)} on ${imagesOf(report)}`,
+      "bias.seeds": seedsSentence(seedsOf(report), { range: "bands span their range" }),
       "bias.source": provenance(report, source.shownOrigin.file),
-      "bias.few": count(few.n),
-      "bias.many": count(many.n),
-      "bias.steps": count(many.step),
+      "bias.few": sizeOf("few", few.n),
+      "bias.many": sizeOf("many", many.n),
       "bias.sigma": significant(sigma),
-      "bias.few.train.empirical": estimate(differences(few, "empirical")?.train[at]),
-      "bias.few.train.gaussian": estimate(differences(few, "gaussian")?.train[at]),
+      "bias.few.train.empirical": on("train", differences(few, "empirical")?.train[at]),
+      "bias.few.train.gaussian": on("train", differences(few, "gaussian")?.train[at]),
+      "bias.error.relation": relation ? RELATION[relation] : "not compared with",
       "bias.many.error": estimate(trained.error.heldOut[at]),
       "bias.many.errorGaussian": estimate(gaussian?.error.heldOut[at]),
       // At small budgets a network with many images may only just have got to where it is linear.
-      "bias.age": !isSound(many)
-        ? ""
-        : error < 0.99 * errorGaussian
-          ? "So it has learned more than the covariance, and is still close to the Gaussian."
-          : "So it has only just learned what the covariance provides; how long that lasts is the subject of Section IV.",
-      ...Object.fromEntries(OTHERS.map(({ id }) => [`bias.many.${id}`, estimate(differences(many, id)?.heldOut[at])])),
+      "bias.age": !isSound(many) || !relation ? "" : AGES[relation],
+      ...Object.fromEntries(
+        OTHERS.map(({ id }) => [`bias.many.${id}`, on("heldOut", differences(many, id)?.heldOut[at])]),
+      ),
     });
     /** @param {Bias} model @param {DenoiserId} id @param {Split} split */
     const mean = (model, id, split) => differences(model, id)?.[split][at].mean ?? NaN;
@@ -131,7 +156,7 @@ export function scoreDifferenceFigure(root, page, source) {
         : undefined,
       [many],
     );
-    live.claim("bias.error", generalizes ? error <= AS_GOOD * errorGaussian : undefined, [many]);
+    live.claim("bias.error", generalizes ? relation !== undefined : undefined, [many]);
     live.claim(
       "bias.memorizing",
       memorizes ? mean(few, "empirical", "train") < 0.5 * mean(few, "gaussian", "train") : undefined,
@@ -143,10 +168,15 @@ export function scoreDifferenceFigure(root, page, source) {
 /** The recorded runs of this section's figures. @param {Store} store */
 export const biasSource = (store) =>
   /** @type {ReportSource<"gaussian-bias">} */ (
-    new ReportSource(store, ["bias.run"], (values) => `gaussian-bias-${values["bias.run"]}-faces`)
+    new ReportSource(store, ["bias.run"], (values) => `gaussian-bias-${values["bias.run"]}`)
   );
 
-/** Between the network and one of the others. @param {Bias} model @param {DenoiserId} id */
+/**
+ * Between the network and one of the others.
+ * @param {Bias} model
+ * @param {DenoiserId} id
+ * @returns {{heldOut: Ranged[], train: Ranged[]} | undefined}
+ */
 const differences = ({ denoisers }, id) => denoisers.trained.against[id]?.difference;
 
 /** @param {Estimate | undefined} value */
@@ -168,7 +198,7 @@ function differencesChart(root) {
         });
         return `Score difference to the network on ${images} images at noise level ${significant(sigma)}; ${parts.join("; ")}`;
       },
-      columns: ["N", "σ", ...OTHERS.flatMap(({ short }) => [short, "± s.e."])],
+      columns: ["N", "σ", ...OTHERS.flatMap(({ short }) => [short, "± s.e.", "lowest seed", "highest seed"])],
       rows: ({ sigmas, models, split }) =>
         models.flatMap((model) =>
           sigmas.map((sigma, i) => [
@@ -176,7 +206,9 @@ function differencesChart(root) {
             significant(sigma),
             ...OTHERS.flatMap(({ id }) => {
               const value = differences(model, id)?.[split][i];
-              return value ? [fixed(value.mean, 4), fixed(value.standardError, 4)] : ["–", "–"];
+              if (!value) return ["–", "–", "–", "–"];
+              const { mean, standardError, low = mean, high = mean } = value;
+              return [mean, standardError, low, high].map((number) => fixed(number, 4));
             }),
           ]),
         ),
@@ -252,6 +284,7 @@ function differencesChart(root) {
                 (LABEL_ROOM / (HEIGHT - 66)) * top,
               );
               return [
+                areaY(points, { ...facet, x: "sigma", y1: "low", y2: "high", fill: colour, fillOpacity: 0.2 }),
                 line(points, {
                   ...facet,
                   x: "sigma",
@@ -294,10 +327,12 @@ const curvesOf = ({ sigmas, models }, split) =>
     OTHERS.toReversed().flatMap((row) => {
       const levels = differences(model, row.id)?.[split];
       if (!levels) return [];
-      const points = levels.map(({ mean }, i) => ({
+      const points = levels.map(({ mean, low = mean, high = mean }, i) => ({
         facet,
         sigma: sigmas[i],
         value: mean,
+        low,
+        high,
         diverged: divergence([model]),
       }));
       return [{ ...row, facet, points }];
@@ -315,6 +350,6 @@ function nature(model) {
 function highest(model) {
   return OTHERS.flatMap(({ id }) => {
     const levels = differences(model, id);
-    return levels ? [...levels.heldOut, ...levels.train].map(({ mean }) => mean) : [];
+    return levels ? [...levels.heldOut, ...levels.train].map(({ mean, high = mean }) => high) : [];
   });
 }

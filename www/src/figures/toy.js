@@ -146,7 +146,10 @@ export function toyFigure(root, page) {
     };
     svg.addEventListener("pointerup", end);
     svg.addEventListener("pointercancel", end);
-    svg.addEventListener("dblclick", (event) => remove(indexOf(event.target)));
+    // The plane has captured the pointer, so the event does not name the point.
+    svg.addEventListener("dblclick", ({ clientX, clientY }) =>
+      remove(indexOf(document.elementFromPoint(clientX, clientY))),
+    );
     svg.addEventListener("keydown", (event) => {
       const index = indexOf(event.target);
       if (index === undefined) return;
@@ -292,8 +295,8 @@ function drawPaths({ paths, dots }, walked, sigma) {
   const last = reached < 0 ? SIGMAS.length : reached;
   const line = (/** @type {Point[]} */ way) => `M${way.map((x) => places(...onScreen(x))).join("L")}`;
   paths.replaceChildren(
-    ...walked.map((way) => node("path", { class: "to-come", d: line(way.slice(last)) })),
-    ...walked.map((way) => node("path", { d: line(way.slice(0, last + 1)) })),
+    ...walked.map((way) => node("path", { class: "ahead", d: line(way.slice(last)) })),
+    ...walked.map((way) => node("path", { d: line(arrival(way.slice(0, last + 1))) })),
   );
   dots.replaceChildren(
     ...walked.map((way) => {
@@ -302,6 +305,23 @@ function drawPaths({ paths, dots }, walked, sigma) {
     }),
   );
 }
+
+/**
+ * A path from where it enters the plane on. The screen hides what lies outside; a saved figure would not.
+ * @param {Point[]} way
+ */
+function arrival(way) {
+  const first = way.findIndex((point) => beyond(point) <= 1);
+  if (first <= 0) return first < 0 ? way.slice(-1) : way;
+  const [outside, inside] = [way[first - 1], way[first]];
+  const share = (1 - beyond(inside)) / (beyond(outside) - beyond(inside));
+  /** @type {Point} */
+  const edge = [inside[0] + share * (outside[0] - inside[0]), inside[1] + share * (outside[1] - inside[1])];
+  return [edge, ...way.slice(first)];
+}
+
+/** How far out a point is; 1 at the edge of the plane. @param {Point} point */
+const beyond = ([x, y]) => Math.max(Math.abs(x), Math.abs(y)) / REACH;
 
 /** @param {Panel} panel @param {readonly Point[]} points */
 function drawPoints({ id, points: group }, points) {

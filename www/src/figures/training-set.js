@@ -80,6 +80,7 @@ export function trainingSet(root, dropNotice, page, openRun) {
       const shown = pictureCount(pictures);
       drawGrid(gallery, pictures, gallery.clientWidth < NARROW ? Math.ceil(shown / 2) : shown);
       const { width, height, channels } = data;
+      root.dataset.hash = data.hash;
       // Of the reader's own images the page does not know where they come from.
       origin.hidden = data.source === "";
       live.set({

@@ -5,13 +5,16 @@ import { chart, inFrames, onAxis } from "../ui/chart.js";
 import { denoiser, FITTED } from "../reports/denoisers.js";
 import { divergence, divergenceSentence, isSound } from "../reports/divergence.js";
 import { element } from "../ui/dom.js";
-import { count, duration, fixed, noted, percent, sentences, significant } from "../ui/format.js";
+import { count, fixed, noted, percent, sentences, significant } from "../ui/format.js";
 import { labelPlaces } from "../ui/labels.js";
 import { crosses } from "../ui/marks.js";
+import { describe, imagesOf, kindOf } from "../reports/describe.js";
 import { originOf, provenance } from "../reports/provenance.js";
 import { cosineWith } from "../reports/report.js";
 import { ReportSource } from "../reports/source.js";
-import { reportFigure } from "./report-figure.js";
+import { offerRecorded, reportFigure } from "./report-figure.js";
+import { overSeeds, seedsSentence } from "../reports/seeds.js";
+import { offers } from "../runs/offers.js";
 import { runPanel } from "../runs/run-panel.js";
 import {
   compare,
@@ -24,13 +27,12 @@ import {
   spread,
   transitionSentence,
 } from "../reports/transition.js";
-import { ALIKE, AS_GOOD, DETAIL_SIGMA } from "../reports/verdicts.js";
+import { ALIKE, compareEstimates, DETAIL_SIGMA, RELATION } from "../reports/verdicts.js";
 import { drawSamples } from "../ui/images.js";
 import { nearestStop } from "../reports/nearest.js";
 
 /**
  * @import { DenoiserId, Measures, Point } from "../../pkg/hidden_gaussian.js"
- * @import { Preset } from "../reports/report.js"
  * @import { SizeSpread, Sweep } from "../reports/transition.js"
  * @import { ChartSpec } from "../ui/chart.js"
  * @import { Page } from "./figure.js"
@@ -155,13 +157,8 @@ export function transitionFigure(root, page) {
   const panel = runPanel(element(root, "panel"), page, {
     experiment: "transition",
     seed: "transition.seed",
-    settings(seed) {
-      if (!recorded) return undefined;
-      const preset = /** @type {Preset} */ (store.values["transition.run"].split("-")[0]);
-      // The recorded run once more, from one seed.
-      return { preset, data: recorded.data, config: { ...recorded.config, seeds: [seed] } };
-    },
-    about: () => (recorded ? plan(recorded) : ""),
+    instead: { label: "Train small MLPs on faces instead", act: () => store.set({ "transition.run": "quick-faces" }) },
+    offers: (seed) => recorded && offers("transition", store.values["transition.run"], recorded, seed),
     onReport(report, run) {
       live = report;
       if (report) page.contents.showReport(root, report, run.options);
@@ -193,6 +190,7 @@ export function transitionFigure(root, page) {
       redraw();
     },
   });
+  void offerRecorded(root, page, "transition.run", "transition");
 }
 
 /** The linearity at one of the noise levels, if it was measured. @param {Measures | undefined} measures @param {number} level */
@@ -200,13 +198,6 @@ const linearityOf = (measures, level) => (measures ? linearityAt(measures, level
 
 /** @param {number} value */
 const epochs = (value) => (value < 10 ? significant(value, 2) : count(Math.round(value)));
-
-/** What a run would train. @param {Sweep} sweep */
-function plan({ config, record, seconds }) {
-  const { sizes, train } = config;
-  const took = record ? ` With ${config.seeds.length} seeds it was recorded in ${duration(seconds)}.` : "";
-  return `Trains ${sizes.length} networks together, ${count(train.steps)} steps each, on your machine.${took}`;
-}
 
 /**
  * What one network makes, and how it was trained.
@@ -260,31 +251,40 @@ function tell({ live }, { recorded, sweep, sigma }) {
   const times = ends((point) => point.epochs);
   const [, empirical] = ends(({ denoisers }) => linearityOf(denoisers.empirical, level), measured);
   const [, gaussian] = ends(({ denoisers }) => linearityOf(denoisers.gaussian, level), measured);
-  const [, error] = ends(({ denoisers }) => denoisers.trained.error.heldOut[detail].mean);
-  const [, errorGaussian] = ends(({ denoisers }) => denoisers.gaussian?.error.heldOut[detail].mean ?? NaN);
+  const { trained, gaussian: fitted } = overSeeds(many).denoisers;
+  const [error, errorGaussian] = [trained.error.heldOut[detail], fitted?.error.heldOut[detail]];
+  const relation = compareEstimates(error, errorGaussian);
+  /** @param {number} n @param {string} text */
+  const at = (n, text) => ({ text, to: { "transition.n": n }, figure: "transition" });
+  /** @param {string} text */
+  const first = (text) => at(gl[0].n, text);
+  /** @param {string} text */
+  const end = (text) => at(gl[last].n, text);
   live.set({
-    "transition.first": count(gl[0].n),
-    "transition.last": count(gl[last].n),
-    "transition.memorized.first": percent(memorized[0].mean),
-    "transition.memorized.last": percent(memorized[last].mean),
-    "transition.gl.peak": fixed(peak.mean),
-    "transition.gl.peak.n": count(peak.n),
-    "transition.gl.last": fixed(gl[last].mean),
-    "transition.linearity.first": fixed(linearity[0].mean),
-    "transition.linearity.last": fixed(linearity[last].mean, 3),
+    "transition.first": first(count(gl[0].n)),
+    "transition.last": end(count(gl[last].n)),
+    "transition.memorized.first": first(percent(memorized[0].mean)),
+    "transition.memorized.last": end(percent(memorized[last].mean)),
+    "transition.gl.peak": at(peak.n, fixed(peak.mean)),
+    "transition.gl.peak.n": at(peak.n, count(peak.n)),
+    "transition.gl.last": end(fixed(gl[last].mean)),
+    "transition.linearity.first": first(fixed(linearity[0].mean)),
+    "transition.linearity.last": end(fixed(linearity[last].mean, 3)),
     "transition.linearity.empirical": fixed(empirical),
     "transition.linearity.gaussian": fixed(gaussian, 3),
-    "transition.cosine.first": fixed(cosine[0]),
-    "transition.cosine.last": fixed(cosine[1]),
-    "transition.epochs.first": epochs(times[0]),
-    "transition.epochs.last": epochs(times[1]),
-    "transition.error.trained": fixed(error, 3),
-    "transition.error.gaussian": fixed(errorGaussian, 3),
+    "transition.cosine.first": first(fixed(cosine[0])),
+    "transition.cosine.last": end(fixed(cosine[1])),
+    "transition.epochs.first": first(epochs(times[0])),
+    "transition.epochs.last": end(epochs(times[1])),
+    "transition.error.relation": relation ? RELATION[relation] : "not compared with",
+    "transition.error.trained": end(fixed(error.mean, 3)),
+    "transition.error.gaussian": fixed(errorGaussian?.mean ?? NaN, 3),
     "transition.error.sigma": significant(sweep.sigmas[detail]),
-    "transition.age": sweep.final && many.every(isSound) ? age(error < errorGaussian, cosine[1] >= ALIKE) : "",
+    "transition.age": sweep.final && many.every(isSound) && relation ? age(relation, cosine[1] >= ALIKE) : "",
     "transition.sigma": significant(sigma),
-    "transition.seeds": count(networks(recorded, gl[0].n).length),
+    "transition.seeds": seedsSentence(networks(recorded, gl[0].n).length),
     "transition.networks": describe(sweep),
+    "transition.kind": `${kindOf(sweep.config.train, true)} on ${imagesOf(sweep)}`,
     "transition.sentence": transitionSentence(sweep),
     "transition.provenance": provenance(sweep),
   });
@@ -300,30 +300,20 @@ function tell({ live }, { recorded, sweep, sigma }) {
   live.claim("transition.alike", tested(cosine[1] >= ALIKE && cosine[1] - cosine[0] >= 0.1), both);
   live.claim("transition.falls", tested(peak.mean - gl[last].mean >= 0.01 && heldOut[1] < heldOut[0]), sweep.findings);
   live.claim("transition.seen", tested(times[0] > 2 * times[1]), both);
-  live.claim("transition.error", tested(error <= AS_GOOD * errorGaussian), many);
+  live.claim("transition.error", tested(relation !== undefined), many);
 }
 
 /**
  * What the error of the network with the most images says about it.
- * @param {boolean} better whether it is a better denoiser than D_G
+ * @param {"smaller" | "equal" | "larger"} relation of its error to D_G's
  * @param {boolean} alike whether its samples are those of D_G all the same
  */
-function age(better, alike) {
-  if (!better)
-    return "So this one has only just learned what mean and covariance provide; the U-Net of the first figure has gone further.";
+function age(relation, alike) {
+  if (relation === "larger") return "So it has yet to learn everything that mean and covariance provide.";
+  if (relation === "equal") return "So it has just learned what mean and covariance provide.";
   return alike
-    ? "So it has learned more than the mean and the covariance, and yet its samples resemble the Gaussian’s."
-    : "So it has learned more than the mean and the covariance, and its samples are no longer quite the Gaussian’s.";
-}
-
-/** What the images of a set are called where its name is not a word. @type {Record<string, string>} */
-const SET_NAMES = { mnist: "MNIST digits", fashion: "Fashion-MNIST images" };
-
-/** What was trained, in a few words. @param {Sweep} sweep */
-function describe({ config, data, shape }) {
-  const { architecture, steps } = config.train;
-  const kind = architecture.kind === "mlp" ? `MLPs of width ${count(architecture.width)}` : "U-Nets";
-  return `${kind} on ${shape.height} × ${shape.width} ${SET_NAMES[data.set] ?? data.set}, ${count(steps)} steps of ${count(config.train.batch)} images`;
+    ? "So it has learned more than mean and covariance, and yet its samples resemble the Gaussian’s."
+    : "So it has learned more than mean and covariance, and its samples are no longer quite the Gaussian’s.";
 }
 
 /**

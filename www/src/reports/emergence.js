@@ -6,6 +6,7 @@
 import { isSound } from "./divergence.js";
 import { nearestStop } from "./nearest.js";
 import { cosineWith, memorized } from "./report.js";
+import { bySeeds, seedCount } from "./seeds.js";
 
 /**
  * @import { Point } from "../../pkg/hidden_gaussian.js"
@@ -19,16 +20,32 @@ export const likeGaussian = (point) => cosineWith(point, "gaussian")?.mean ?? Na
 export const widthOf = ({ architecture }) => Number(architecture.width);
 
 /** The different numbers, from small to large. @param {number[]} values */
-const distinct = (values) => [...new Set(values)].sort((a, b) => a - b);
+export const distinct = (values) => [...new Set(values)].sort((a, b) => a - b);
+
+/** What networks have in common that differ in their seed alone. @param {Point} point */
+const networkOf = (point) => [point.n, widthOf(point), point.step].join();
+
+/** The networks followed over time, each over its seeds. @param {EmergenceReport} report */
+export const overTime = ({ findings }) => bySeeds(findings.overTime, networkOf);
+
+/** Those of several widths. @param {EmergenceReport} report */
+const overWidth = ({ findings }) => bySeeds(findings.overWidth, networkOf);
+
+/** How many networks were trained of each kind. @param {EmergenceReport} report */
+export const seedsOf = ({ findings }) => seedCount(findings.overTime, networkOf);
+
+/** The sizes of training set on which widths are compared. @param {EmergenceReport} report */
+export const widthSizes = ({ findings }) => distinct(findings.overWidth.map(({ n }) => n));
 
 /**
  * Every network at every checkpoint. One width may be in both lists, with different learning rates; then
  * the list over time has more to show.
  * @param {EmergenceReport} report
  */
-export function plane({ findings: { overTime, overWidth } }) {
-  const long = new Set(overTime.map(widthOf));
-  return [...overTime, ...overWidth.filter((point) => !long.has(widthOf(point)))];
+export function plane(report) {
+  const long = overTime(report);
+  const widths = new Set(long.map(widthOf));
+  return [...long, ...overWidth(report).filter((point) => !widths.has(widthOf(point)))];
 }
 
 /**
@@ -52,13 +69,12 @@ export function standAt(points, wanted) {
 
 /**
  * The networks that differ in nothing but their width, when all have trained for as long. Not every size of training set
- * has them; the nearest one counts.
+ * has them.
  * @param {EmergenceReport} report
- * @param {number} wanted for the number of training images
+ * @param {number} n training images
  */
-export function atTheEnd({ findings: { overWidth } }, wanted) {
-  const n = nearestStop(distinct(overWidth.map((point) => point.n)), wanted);
-  const ofSize = overWidth.filter((point) => point.n === n);
+export function atTheEnd(report, n) {
+  const ofSize = overWidth(report).filter((point) => point.n === n);
   const last = Math.max(...ofSize.map(({ step }) => step));
   return ofSize.filter(({ step }) => step === last).sort((a, b) => widthOf(a) - widthOf(b));
 }

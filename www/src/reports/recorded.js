@@ -1,6 +1,8 @@
 /** Recorded runs: reports that the command line wrote (`hidden-gaussian record`), in the same form as those of live runs. */
 import { fetchFile } from "../engine/protocol.js";
+import { once } from "./once.js";
 import { parseReport } from "./report.js";
+import { expectSheets } from "./sheets.js";
 
 /**
  * @import { ExperimentName } from "../../pkg/hidden_gaussian.js"
@@ -14,14 +16,18 @@ import { parseReport } from "./report.js";
  * @property {Preset} preset
  * @property {string} data
  * @property {string} title
- * @property {number} bytes
+ * @property {number} bytes with its pictures
  * @property {number} seconds
  * @property {string} version
  * @property {NonNullable<Report["record"]>} record
  */
 
 /** The recorded run of this name. @type {(name: string) => Promise<Report>} */
-export const loadRun = once(async (name) => parseReport(await fetchJson(name)));
+export const loadRun = once(async (name) => {
+  const report = parseReport(await fetchJson(name));
+  expectSheets(report);
+  return report;
+});
 
 /** What recorded runs there are. @type {() => Promise<IndexEntry[]>} */
 export const loadIndex = /** @type {any} */ (once(async () => JSON.parse(await fetchJson("index"))));
@@ -30,22 +36,4 @@ export const loadIndex = /** @type {any} */ (once(async () => JSON.parse(await f
 async function fetchJson(name) {
   const file = await fetchFile(new URL(`runs/${name}.json`, document.baseURI), `The recorded run “${name}”`);
   return file.text();
-}
-
-/**
- * Do something once per name.
- * @template T
- * @param {(name: string) => Promise<T>} work
- * @returns {(name: string) => Promise<T>}
- */
-function once(work) {
-  /** @type {Map<string, Promise<T>>} */
-  const done = new Map();
-  return (name = "") => {
-    const known = done.get(name) ?? work(name);
-    done.set(name, known);
-    // A failure is not kept: the connection may come back.
-    known.catch(() => done.delete(name));
-    return known;
-  };
 }

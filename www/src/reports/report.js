@@ -5,7 +5,7 @@
 
 /** @import { Config, DenoiserId, ExperimentName, FindingsOf, Point, Recipe, Shape } from "../../pkg/hidden_gaussian.js" */
 
-/** @typedef {"quick" | "main" | "faithful"} Preset */
+/** @typedef {"quick" | "main" | "faithful" | "cifar-quick" | "cifar"} Preset */
 
 /**
  * The report of an experiment, or of any.
@@ -23,6 +23,7 @@
  * @property {number[]} sigmas
  * @property {Config<E>} config
  * @property {FindingsOf[E]} findings
+ * @property {string[]} [sheets] the files that a recorded run has its pictures in (see sheets.js)
  * @property {{command: string, date: string, device: string, commit: string | null}} [record] how a recorded run was made
  */
 

@@ -1,5 +1,5 @@
 /** Reports on the screen: a recorded run at first, and the reader's own once it has something to show. */
-import { loadRun } from "./recorded.js";
+import { loadIndex, loadRun } from "./recorded.js";
 
 /**
  * @import { ExperimentName } from "../../pkg/hidden_gaussian.js"
@@ -30,7 +30,7 @@ export class ReportSource {
   /**
    * @param {Store} store
    * @param {readonly Key[]} reads the parameters that choose the recorded run
-   * @param {(values: Readonly<Values>) => string} name of that run
+   * @param {(values: Readonly<Values>) => string | Promise<string>} name of that run
    */
   constructor(store, reads, name) {
     this.#store = store;
@@ -60,8 +60,13 @@ export class ReportSource {
   }
 
   /** The recorded run, whatever is shown. @returns {Promise<Report<E>>} */
-  recorded() {
-    return loadRun(this.#name(this.#store.values));
+  async recorded() {
+    return loadRun(await this.name());
+  }
+
+  /** What the recorded run of the reader's choice is called. @returns {Promise<string>} */
+  async name() {
+    return this.#name(this.#store.values);
   }
 
   /**
@@ -80,4 +85,15 @@ export class ReportSource {
   subscribe(listener) {
     this.#listeners.push(listener);
   }
+}
+
+/**
+ * The recorded run of an experiment on the images that another run is on, or else on faces.
+ * @param {ExperimentName} experiment
+ * @param {string} data the set that is wanted
+ */
+export async function runOn(experiment, data) {
+  const names = (await loadIndex()).filter((run) => run.experiment === experiment);
+  const found = names.find((run) => run.data === data) ?? names.find((run) => run.data === "faces");
+  return found?.file.replace(/\.json$/, "") ?? `${experiment}-main-faces`;
 }

@@ -109,14 +109,16 @@ function unlearned(sweep) {
 export function transitionSentence(sweep) {
   if (!sweep.final) return "Still in training.";
   const { copies, new: fresh } = transition(sweep);
-  if (copies === undefined && fresh === undefined) return "No transition: every network broke down.";
-  const among = sweep.findings.every(isSound) ? "" : " among the networks that came through";
+  if (copies === undefined && fresh === undefined) return "No transition: every network diverged.";
+  const among = sweep.findings.every(isSound) ? "" : " among the networks that did not diverge";
   const noisy = fresh === undefined ? undefined : unlearned(sweep);
   if (noisy) {
     return `Too little training to tell: at N\u00a0=\u00a0${count(noisy)} the network denoises worse than the Gaussian.`;
   }
-  if (copies === undefined) return `No transition${among}: already N = ${count(fresh ?? 0)} makes new images.`;
-  if (fresh === undefined) return `No transition${among}: even N = ${count(copies)} makes copies.`;
+  if (copies === undefined) {
+    return `No transition${among}: even at N\u00a0=\u00a0${count(fresh ?? 0)}, samples are not copies.`;
+  }
+  if (fresh === undefined) return `No transition${among}: even at N\u00a0=\u00a0${count(copies)}, samples are copies.`;
   return `Transition${among} between N\u00a0=\u00a0${count(copies)} and ${count(fresh)}.`;
 }
 
@@ -130,7 +132,7 @@ export function transitionSentence(sweep) {
  */
 export function compare(run, recorded, sigma) {
   if (![...run.findings, ...recorded.findings].every(isSound)) {
-    return { matches: false, sentence: "It is not compared with the recorded run: not all networks came through." };
+    return { matches: false, sentence: "It is not compared with the recorded run, because some networks diverged." };
   }
   const [ours, theirs] = [curves(run, sigma), curves(recorded, sigma)];
   const names = /** @type {(keyof typeof MEASURES)[]} */ (Object.keys(MEASURES));

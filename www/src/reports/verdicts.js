@@ -1,5 +1,7 @@
 /** From where on a sentence about a run holds: one measure for all figures. */
 
+/** @import { Estimate } from "../../pkg/hidden_gaussian.js" */
+
 /** A network memorizes if more than this fraction of its samples are copies. */
 export const MANY_COPIES = 0.5;
 /** It generalizes if fewer are. */
@@ -20,3 +22,22 @@ export const HIGH_NOISE = 20;
 export const LOW_NOISE = 0.1;
 /** A sample is a copy when its nearest training image is this many times as far away as the second nearest, or less. */
 export const COPY_RATIO = 1 / 3;
+
+/** Two estimates differ when they are further apart than so many standard errors of their difference. */
+const STANDARD_ERRORS = 2;
+
+/**
+ * How one estimate compares with another, by their standard errors.
+ * @param {Estimate | undefined} a
+ * @param {Estimate | undefined} b
+ * @returns {"smaller" | "equal" | "larger" | undefined} undefined when one of them was not measured
+ */
+export function compareEstimates(a, b) {
+  if (!a || !b || Number.isNaN(a.mean - b.mean)) return undefined;
+  const apart = STANDARD_ERRORS * Math.hypot(a.standardError, b.standardError);
+  if (Math.abs(a.mean - b.mean) <= apart) return "equal";
+  return a.mean < b.mean ? "smaller" : "larger";
+}
+
+/** The same in words that go before what it is compared with. @type {Record<"smaller" | "equal" | "larger", string>} */
+export const RELATION = { smaller: "smaller than", equal: "about equal to", larger: "larger than" };

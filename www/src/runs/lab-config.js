@@ -1,6 +1,6 @@
 /** What the lab's settings mean, and how runs are described. */
 import { count, significant } from "../ui/format.js";
-import { RECORDED } from "../state/data-sets.js";
+import { channelsOf, RECORDED } from "../state/data-sets.js";
 import { keys, parameter } from "../state/parameters.js";
 // What `hidden-gaussian tables` prints: the library with training need not be there to show it.
 import TABLES from "../tables.json" with { type: "json" };
@@ -65,7 +65,7 @@ export function labOptions(values, own) {
   const architecture = given({
     ...(kind === usualKind(values) ? {} : NETWORKS[kind]),
     ...(kind === "unet" && kind !== usualKind(values)
-      ? { shape: { height: data.size, width: data.size, channels: 1 } }
+      ? { shape: { height: data.size, width: data.size, channels: mine ? 1 : channelsOf(data.set) } }
       : {}),
     ...given({ width: number(values["lab.width"]) }),
     ...given({ [kind === "unet" ? "levels" : "depth"]: number(values["lab.depth"]) }),
@@ -73,7 +73,7 @@ export function labOptions(values, own) {
   });
   if (architecture) put(config, "train.architecture", architecture);
   const seeds = number(values["lab.seeds"]);
-  if (seeds && experiment === "transition") config.seeds = Array.from({ length: seeds }, (_, i) => seed + i);
+  if (seeds) config.seeds = seedsFrom(experiment, seed, seeds);
   if (experiment === "emergence") settleEmergence(config);
   return {
     experiment,
@@ -84,6 +84,17 @@ export function labOptions(values, own) {
     ...(Object.keys(config).length > 0 && { config }),
   };
 }
+
+/**
+ * So many seeds from the first one on; where two networks are compared, as many pairs.
+ * @param {ExperimentName} experiment
+ * @param {number} first
+ * @param {number} many
+ */
+const seedsFrom = (experiment, first, many) =>
+  Array.from({ length: many }, (_, i) =>
+    experiment === "strong-generalization" ? [first + 2 * i, first + 2 * i + 1] : first + i,
+  );
 
 /** Pixels per side of the lab's images. @param {Readonly<Values>} values */
 export function labSize(values) {
@@ -213,7 +224,9 @@ const NAMES = new Map([
  * @returns {{title: string, details: string}}
  */
 export function describe({ experiment, preset, data, seed, config }, report) {
-  const title = `${TITLES[experiment]}, ${preset}, ${data.set} ${data.size} × ${data.size}`;
+  // A report of the command line has its whole configuration, and no preset.
+  const start = config?.train && config.evaluation && config.train.batch ? "" : ` ${preset},`;
+  const title = `${TITLES[experiment]},${start} ${data.set} ${data.size} × ${data.size}`;
   const train = report?.config.train;
   if (!train) {
     const changes = config
@@ -228,7 +241,7 @@ export function describe({ experiment, preset, data, seed, config }, report) {
     `${count(train.steps)} steps of ${train.batch}`,
     `rate ${significant(train.rate, 2)}`,
     `seed ${seed}`,
-    ...(report.config.seeds?.length > 1 && experiment === "transition" ? [`${report.config.seeds.length} seeds`] : []),
+    ...(report.config.seeds?.length > 1 ? [`${report.config.seeds.length} seeds`] : []),
   ];
   return { title, details: details.join(" · ") };
 }

@@ -2,7 +2,7 @@
 import { element, make, part } from "../ui/dom.js";
 import { fixed, sentence, significant } from "../ui/format.js";
 import { describe } from "./lab-config.js";
-import { compare, fromLink, TOLERANCE } from "../state/permalink.js";
+import { compare, fromLink, RUN_FILE, TOLERANCE } from "../state/permalink.js";
 
 /**
  * @import { RunOptions } from "../engine/protocol.js"
@@ -16,9 +16,12 @@ const NO_RUN = { run: "", "run.config": "", "run.expect": "" };
 /**
  * @param {HTMLElement} root
  * @param {Page} page
- * @param {(options: RunOptions) => {run?: Run} | undefined} start
+ * @param {object} lab
+ * @param {(options: RunOptions) => {run?: Run} | undefined} lab.start
+ * @param {(address: string) => Promise<void>} lab.openAddress
  */
-export function linkedRun(root, { store, live }, start) {
+export function linkedRun(root, { store, live }, { start, openAddress }) {
+  if (RUN_FILE.test(store.values.run)) return void openAddress(store.values.run);
   const linked = fromLink(store.values);
   if (!linked) return;
   const { options, expected } = linked;

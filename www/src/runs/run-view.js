@@ -98,9 +98,9 @@ const isThere = (button) =>
 /**
  * How far a run is, in one line.
  * @param {Pick<Run, "state" | "progress" | "engine" | "report" | "failure">} run
- * @param {boolean} waiting whether it is paused because the reader looks elsewhere
+ * @param {string | false} why it paused by itself, if it did
  */
-export function statusLine({ state, progress, engine, report, failure }, waiting) {
+export function statusLine({ state, progress, engine, report, failure }, why) {
   const { step, total, stepsPerSecond, secondsLeft, workers } = progress;
   const place = engine === "gpu" ? "GPU" : workers > 1 ? `CPU, ${workers} workers` : "CPU";
   const at = `Step ${count(step)} of ${count(total)}`;
@@ -114,7 +114,7 @@ export function statusLine({ state, progress, engine, report, failure }, waiting
     case "cancelled":
       return `Cancelled at step ${count(step)}.`;
     case "paused":
-      return `${at} · paused${waiting ? " while out of sight" : ""}`;
+      return `${at} · paused${why ? ` ${why}` : ""}`;
     case "done":
       return `Done in ${duration(report?.seconds ?? 0)} (${place}).`;
     default:

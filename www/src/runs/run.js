@@ -40,6 +40,8 @@ import { PREVIEW_MS, SNAPSHOT_MS, WorkerSlot } from "./worker-slot.js";
 
 /** One slice of training: short enough for the reader to pause, long enough for the rest not to count. */
 const SLICE_MS = 400;
+/** The first slice of a worker: what it shows after that is what the reader waits for. */
+const FIRST_SLICE_MS = 50;
 /** How often listeners hear of progress. Each time the page is drawn anew, on a core that training could have. */
 const NOTIFY_MS = 250;
 
@@ -390,6 +392,7 @@ export class Run extends EventTarget {
     const isOutdated = () => generation !== this.#generation;
     /** Whether something is trained that no snapshot has. */
     let isUnsaved = false;
+    let slice = FIRST_SLICE_MS;
     const takeSnapshot = async () => {
       await slot.takeSnapshot();
       isUnsaved = false;
@@ -414,7 +417,8 @@ export class Run extends EventTarget {
       const stepped = slot.step;
       slot.step = false;
       const start = performance.now();
-      const progress = await slot.ask("advance", { milliseconds: stepped ? 0 : SLICE_MS });
+      const progress = await slot.ask("advance", { milliseconds: stepped ? 0 : slice });
+      slice = SLICE_MS;
       if (isOutdated()) return;
       const elapsed = performance.now() - start;
       shards.forEach((shard, i) => (shard.progress = progress[i]));
@@ -427,7 +431,9 @@ export class Run extends EventTarget {
         if (isOutdated()) return;
         shards.forEach((shard, i) => (shard.preview = previews[i]));
         this.#isStale = true;
-        this.#notifySoon();
+        // The first is what the reader waits for.
+        if (this.report) this.#notifySoon();
+        else this.#notify();
       }
       if (slot.snapshot.due) {
         await takeSnapshot();

@@ -1,17 +1,26 @@
 /** All runs of the page: started, resumed, and moved from engine to engine. */
+import { estimate, gigaflop } from "./estimate.js";
 import { Run } from "./run.js";
 import { openPromise } from "./timing.js";
 
 /**
- * @import { OwnImages, RunOptions } from "../engine/protocol.js"
+ * @import { EngineInfo, OwnImages, RunOptions } from "../engine/protocol.js"
  * @import { EngineChoice } from "../state/parameters.js"
  * @import { RunnerDeps } from "./run.js"
  * @import { SavedRun } from "./storage.js"
  */
 
 /**
- * @typedef {Pick<SavedRun, "id" | "options" | "date" | "engine" | "state" | "progress" | "report">} SavedRunInfo
+ * @typedef {Pick<SavedRun, "id" | "options" | "date" | "engine" | "state" | "progress" | "report" | "file" | "note">} SavedRunInfo
  */
+
+/**
+ * How many workers a run may have on the CPU engine: each takes a core, and memory that a phone has less of. Browsers that do
+ * not tell their memory are trusted with a worker per core.
+ * @param {{hardwareConcurrency: number, deviceMemory?: number}} device `deviceMemory`: in GB
+ */
+export const workersFor = ({ hardwareConcurrency, deviceMemory = Number.POSITIVE_INFINITY }) =>
+  Math.max(1, Math.min(hardwareConcurrency, Math.floor(deviceMemory)));
 
 /** Starts runs, and holds them. A `run` event announces each that was started or resumed. */
 export class Runner extends EventTarget {
@@ -20,6 +29,11 @@ export class Runner extends EventTarget {
   #runs = new Map();
   /** What the browser had saved when it was last asked. @type {Promise<SavedRunInfo[]> | undefined} */
   #saved;
+
+  /** The speeds of the engines, once they were measured. @type {EngineInfo["rates"]} */
+  #rates = {};
+  /** What runs of this visit reached, in 10⁹ operations per second. @type {Partial<Record<"cpu" | "gpu", number>>} */
+  #reached = {};
 
   /** The reader's own images, for runs on those. @type {OwnImages | undefined} */
   own;
@@ -41,6 +55,18 @@ export class Runner extends EventTarget {
     return this.#add(new Run(this.#deps, { id, options, own, date: new Date() }), over);
   }
 
+  /**
+   * How long a run would take here, about. An engine that the reader chose is not measured for this alone.
+   * @param {RunOptions} options
+   * @returns {Promise<{seconds: number, engine: "cpu" | "gpu"} | undefined>} undefined when nobody knows
+   */
+  async estimate(options) {
+    const { cores } = this.#deps;
+    const choice = this.#deps.choice();
+    if (choice === "auto") this.#rates = await this.#deps.measure().catch(() => this.#rates);
+    return estimate(options, { cores, choice, rates: this.#rates, reached: this.#reached });
+  }
+
   /** The same run once more, from the beginning. @param {Run} run */
   restart({ options, own }) {
     return this.start(options, own);
@@ -60,7 +86,7 @@ export class Runner extends EventTarget {
       this.#saved = undefined;
       return [];
     });
-    return saved.map(({ id, options, date, engine, state, progress, report }) => ({
+    return saved.map(({ id, options, date, engine, state, progress, report, file, note }) => ({
       id,
       options,
       date,
@@ -68,7 +94,27 @@ export class Runner extends EventTarget {
       state,
       progress,
       report,
+      file,
+      note,
     }));
+  }
+
+  /**
+   * Keep a run that was opened from a file, so that it is there on the next visit.
+   * @param {Required<Pick<SavedRun, "id" | "options" | "report" | "file">> & Pick<SavedRun, "note">} opened
+   * @returns {Promise<boolean>} false if the browser refuses
+   */
+  async keep({ id, options, report, file, note }) {
+    const { engine, seconds } = report;
+    const nothing = { plan: { total: 0, shards: 0 }, shards: [], progress: { step: 0, total: 0 } };
+    const record = { id, options, report, file, note, engine, seconds, date: new Date(), state: "done", ...nothing };
+    try {
+      await this.#deps.storage.put(/** @type {any} */ (record));
+      this.#saved = undefined;
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /**
@@ -148,10 +194,18 @@ export class Runner extends EventTarget {
     this.#runs.set(run.id, run);
     run.addEventListener("change", () => {
       if (run.state === "cancelled") this.#drop(run.id);
+      if (run.state === "done") this.#learn(run);
       if (["done", "failed", "cancelled"].includes(run.state)) over.resolve();
     });
     // Whoever started it has it first.
     queueMicrotask(() => this.dispatchEvent(new CustomEvent("run", { detail: run })));
     return run;
+  }
+
+  /** The next estimate is from what this run took. @param {Run} run */
+  #learn({ engine, options, report, recovery, speed }) {
+    // One that failed on the way, or was slowed down, says little about the next; the reader's own images have any size.
+    if (!engine || !report?.seconds || recovery || speed < 1 || options.own) return;
+    this.#reached[engine] = gigaflop(options) / report.seconds;
   }
 }

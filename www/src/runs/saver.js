@@ -1,4 +1,4 @@
-import { Pace } from "./timing.js";
+import { Throttle } from "./timing.js";
 
 /**
  * @import { RunStorage, SavedRun } from "./storage.js"
@@ -9,7 +9,7 @@ export class Saver {
   #storage;
   #record;
   #refusal;
-  #pace;
+  #throttle;
   #stale = false;
   #isSaving = false;
   #refused = false;
@@ -25,12 +25,12 @@ export class Saver {
     this.#storage = storage;
     this.#record = record;
     this.#refusal = refusal;
-    this.#pace = new Pace(every);
+    this.#throttle = new Throttle(every);
   }
 
   /** Whether the last record is old enough for another. */
   get due() {
-    return this.#pace.due;
+    return this.#throttle.due;
   }
 
   /** Never save it again. */
@@ -46,7 +46,7 @@ export class Saver {
     while (this.#stale && !this.#isForgotten) {
       this.#stale = false;
       try {
-        await this.#pace.time(() => this.#storage.put(this.#record()));
+        await this.#throttle.time(() => this.#storage.put(this.#record()));
       } catch (thrown) {
         if (!this.#refused) this.#refusal(thrown);
         this.#refused = true;

@@ -1,6 +1,6 @@
 /**
  * Runs that the reader's browser saves (IndexedDB), so that they survive a reload or a crash. Snapshots and weights are
- * blobs, which a list of runs does not read.
+ * blobs, which a list of runs does not read. WebKit refuses blobs in private windows, and takes their bytes instead.
  */
 import { openDB } from "idb";
 
@@ -32,6 +32,11 @@ import { openDB } from "idb";
  * @property {PlanResult} plan
  * @property {SavedShard[]} shards
  * @property {Report} [report] the last one
+ * @property {File} [file] that it was opened from, if it was not trained here
+ * @property {string} [note] its place in that file
+ *
+ * @typedef {{bytes: ArrayBuffer, name?: string}} Bytes what a blob holds; a file has a name
+ * @typedef {Omit<SavedRun, "shards" | "own" | "file"> & {shards: any[], own?: any, file?: any}} RecordOfBytes a run with {@link Bytes} for blobs
  */
 
 const NAME = "hidden-gaussian";
@@ -46,6 +51,8 @@ export class RunStorage {
   #isAvailable;
   /** @type {Promise<IDBPDatabase> | undefined} */
   #database;
+  /** Whether the browser has refused blobs, and taken their bytes. */
+  #refusesBlobs = false;
 
   /** @param {() => IDBFactory | undefined} factory some browsers have none in private mode, some throw when it is asked for */
   constructor(factory) {
@@ -56,27 +63,41 @@ export class RunStorage {
    * Save a run, in place of what was saved of it before.
    * @param {SavedRun} run
    */
-  put(run) {
-    return this.#use(async (database) => {
-      const transaction = database.transaction(STORE, "readwrite");
-      // A full disk shows only when the transaction is committed.
-      await Promise.all([replace(transaction.store, run), transaction.done]);
-    });
+  async put(run) {
+    if (this.#refusesBlobs) return this.#write(await withBytes(run));
+    try {
+      await this.#write(run);
+    } catch (thrown) {
+      // On a full disk there is no more room for bytes than for blobs.
+      if (blobsOf(run).length === 0 || /** @type {Error} */ (thrown).name === "QuotaExceededError") throw thrown;
+      await this.#write(await withBytes(run));
+      this.#refusesBlobs = true;
+    }
   }
 
   /** @param {string} id @returns {Promise<SavedRun | undefined>} */
-  get(id) {
-    return this.#use((database) => database.get(STORE, id));
+  async get(id) {
+    const record = await this.#use((database) => database.get(STORE, id));
+    return record && withBlobs(record);
   }
 
   /** All runs, the latest first. @returns {Promise<SavedRun[]>} */
   list() {
-    return this.#use(async (database) => (await database.getAllFromIndex(STORE, "date")).reverse());
+    return this.#use(async (database) => (await database.getAllFromIndex(STORE, "date")).reverse().map(withBlobs));
   }
 
   /** @param {string} id @returns {Promise<void>} */
   delete(id) {
     return this.#use((database) => database.delete(STORE, id));
+  }
+
+  /** @param {SavedRun | RecordOfBytes} record */
+  #write(record) {
+    return this.#use(async (database) => {
+      const transaction = database.transaction(STORE, "readwrite");
+      // A full disk shows only when the transaction is committed.
+      await Promise.all([replace(transaction.store, record), transaction.done]);
+    });
   }
 
   /**
@@ -119,7 +140,7 @@ export class RunStorage {
 /**
  * Put a run into the store, and take out those for which there is no room.
  * @param {IDBPObjectStore<any, ["runs"], "runs", "readwrite">} store
- * @param {SavedRun} run
+ * @param {SavedRun | RecordOfBytes} run
  */
 async function replace(store, run) {
   await store.put(run);
@@ -134,3 +155,43 @@ async function replace(store, run) {
   ];
   await Promise.all(doneFirst.slice(0, surplus).map(({ id }) => store.delete(id)));
 }
+
+/** @param {SavedRun} run */
+const blobsOf = ({ shards, own, file }) => [
+  ...shards.flatMap(({ snapshot, weights }) => [...(snapshot ? [snapshot] : []), ...weights]),
+  ...(own?.files ?? []),
+  ...(file ? [file] : []),
+];
+
+/** @param {SavedRun} run @returns {Promise<RecordOfBytes>} */
+async function withBytes(run) {
+  const blobs = blobsOf(run);
+  const read = await Promise.all(blobs.map((blob) => blob.arrayBuffer()));
+  return exchange(run, (blob) => {
+    const bytes = read[blobs.indexOf(blob)];
+    return blob instanceof File ? { bytes, name: blob.name } : { bytes };
+  });
+}
+
+/** @param {SavedRun | RecordOfBytes} record @returns {SavedRun} */
+const withBlobs = (record) =>
+  exchange(record, (/** @type {Blob | Bytes} */ held) => {
+    if (held instanceof Blob) return held;
+    return held.name === undefined ? new Blob([held.bytes]) : new File([held.bytes], held.name);
+  });
+
+/**
+ * A run with something else in the place of each of its blobs.
+ * @param {any} run
+ * @param {(held: any) => any} change
+ */
+const exchange = (run, change) => ({
+  ...run,
+  shards: run.shards.map((/** @type {any} */ shard) => ({
+    ...shard,
+    snapshot: shard.snapshot && change(shard.snapshot),
+    weights: shard.weights.map(change),
+  })),
+  ...(run.own && { own: { ...run.own, files: run.own.files.map(change) } }),
+  ...(run.file && { file: change(run.file) }),
+});

@@ -1,4 +1,4 @@
-/** What a run keeps time with. */
+/** Timers of a run. */
 
 /** @returns {{promise: Promise<void>, resolve: () => void}} */
 export function openPromise() {
@@ -7,15 +7,15 @@ export function openPromise() {
   return { promise: new Promise((settle) => (resolve = settle)), resolve: () => resolve() };
 }
 
-/** Something to do now and then, but never for more than a twentieth of the time. */
-export class Pace {
+/** Limits how often work is done: at most once per interval, and for at most a twentieth of the time. */
+export class Throttle {
   #every;
   #next;
 
-  /** @param {number} every milliseconds */
-  constructor(every) {
+  /** @param {number} every milliseconds @param {number} [first] until the first time */
+  constructor(every, first = every) {
     this.#every = every;
-    this.#next = performance.now() + every;
+    this.#next = performance.now() + first;
   }
 
   get due() {

@@ -1,6 +1,6 @@
 import { EngineClient } from "../engine/client.js";
 import { notStarted } from "../engine/protocol.js";
-import { Pace } from "./timing.js";
+import { Throttle } from "./timing.js";
 
 /**
  * @import { RunCalls } from "../engine/protocol.js"
@@ -19,8 +19,9 @@ export const SNAPSHOT_MS = 5000;
 export class WorkerSlot {
   /** It may do one slice although the run is paused. */
   step = false;
-  preview = new Pace(PREVIEW_MS);
-  snapshot = new Pace(SNAPSHOT_MS);
+  /** The first comes at once: a reader who has pressed the button wants to see something happen. */
+  preview = new Throttle(PREVIEW_MS, 0);
+  snapshot = new Throttle(SNAPSHOT_MS);
   #source;
 
   /**

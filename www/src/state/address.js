@@ -1,6 +1,6 @@
 /** The page's state as the query of its address. */
 import { defaults, keys, parameter } from "./parameters.js";
-import { fromLink } from "./permalink.js";
+import { fromLink, RUN_FILE } from "./permalink.js";
 
 /** @import { Key, Values } from "./parameters.js" */
 
@@ -45,7 +45,7 @@ export function fromSearch(search, own = false) {
       );
     else Object.assign(values, { [key]: value });
   }
-  if (values.run && !fromLink(values))
+  if (values.run && !RUN_FILE.test(values.run) && !fromLink(values))
     problems.push("The configuration of the run in the link is not JSON, so there is no run to repeat.");
   return { values, problems };
 }

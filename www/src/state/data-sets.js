@@ -4,12 +4,14 @@ import TABLES from "../tables.json" with { type: "json" };
 /** @import { Recipe as DataRecipe } from "../../pkg/hidden_gaussian.js" */
 
 /**
- * @typedef {"faces" | "patches" | "fashion" | "mnist"} PageSet in the order of the library's table; a test holds the two together
+ * @typedef {"faces" | "patches" | "fashion" | "mnist" | "cifar10"} PageSet in the order of the library's table; a test holds the two together
  * @typedef {object} DataSet
  * @property {number} size pixels per side
  * @property {number} pool how many images are drawn, training and held-out together; for a file, all that it has
  * @property {string} [file] relative to the page; without one the engine draws the images, and the first picture waits for no
  *   download
+ * @property {number} [heldOut] how many images are held out; by default an eighth
+ * @property {true} [colour] whether they are in colour
  */
 
 /** @type {Record<PageSet, DataSet>} */
@@ -19,10 +21,15 @@ export const DATA_SETS = {
   patches: { size: 16, pool: 0, file: "data/patches.bin" },
   fashion: { size: 28, pool: 0, file: "data/fashion.bin" },
   mnist: { size: 28, pool: 0, file: "data/mnist.bin" },
+  // Leaves 4,096 for training.
+  cifar10: { size: 32, pool: 0, file: "data/cifar10.bin", heldOut: 256, colour: true },
 };
 
 /** What each is called, in the order of the page. @type {[PageSet, string][]} */
 export const SET_TITLES = TABLES.dataSets.map(({ name, title }) => [/** @type {PageSet} */ (name), title]);
+
+/** What one is called. @param {PageSet} name */
+export const titleOf = (name) => SET_TITLES.find(([known]) => known === name)?.[1] ?? name;
 
 /**
  * Whether the page itself has the images of this name.
@@ -30,6 +37,9 @@ export const SET_TITLES = TABLES.dataSets.map(({ name, title }) => [/** @type {P
  * @returns {name is PageSet}
  */
 export const isPageSet = (name) => Object.hasOwn(DATA_SETS, name);
+
+/** Numbers per pixel of the images of this name. @param {string} name */
+export const channelsOf = (name) => (isPageSet(name) && DATA_SETS[name].colour ? 3 : 1);
 
 /** The seed of the images of recorded runs, and how many of them no network sees: enough to fit D_L. */
 export const RECORDED = { seed: 1, heldOut: 500 };

@@ -6,7 +6,7 @@
 import TABLES from "../tables.json" with { type: "json" };
 import { SET_TITLES } from "./data-sets.js";
 import { choice, field, logRange, range, seed, stops, whole, wholes } from "./parameter-kinds.js";
-import { EXPECT, RUN } from "./permalink.js";
+import { EXPECT, RUN, RUN_FILE } from "./permalink.js";
 
 /**
  * @import { ExperimentName } from "../../pkg/hidden_gaussian.js"
@@ -25,7 +25,7 @@ import { EXPECT, RUN } from "./permalink.js";
  */
 
 /** Sizes of training sets in the runs of Figure 1. A run need not have all; the nearest one is shown. */
-const SIZES = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
+const SIZES = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 50000];
 
 /** @type {readonly (readonly [PageSet | "own", string])[]} */
 const DATA = [...SET_TITLES, ["own", "Your own"]];
@@ -72,6 +72,7 @@ export const parameters = {
       [12, "12"],
       [16, "16"],
       [28, "28"],
+      [32, "32"],
     ],
     { unit: "px", default: 16 },
   ),
@@ -89,37 +90,42 @@ export const parameters = {
     "Noise level σ",
     "Standard deviation of the added noise; the images have standard deviation 0.5.",
     0.5,
-    0.002,
-    80,
+    0.01,
+    40,
   ),
   "denoise.seed": seed("Noise", "Seed of the noise added to the image."),
-  "trajectory.seed": seed("Noise", "Seed of the noise that all trajectories start from."),
-  "trajectory.step": range("Step", "The step that is shown large.", 6, 1, 10),
   "samples.seed": seed("Noise", "Seed of the 64 noise images that all denoisers start from."),
-  "samples.pick": range("Sample", "The sample that is shown large.", 1, 1, 64),
+  "samples.pick": range("Sample", "The sample whose path is shown.", 1, 1, 64),
 
-  "hero.n": stops("Training images N", "How many images the network was trained on.", 32, SIZES),
+  "hero.data": choice("Images", "What the networks of the first figure were trained on.", [
+    ["cifar10", "CIFAR-10"],
+    ["faces", "Faces"],
+  ]),
+  "hero.n": stops("Training images N", "How many images the network was trained on.", 64, SIZES),
   "toy.sigma": logRange("Noise level σ", "Standard deviation of the noise on both coordinates.", 0.35, 0.02, 2.5),
   "toy.seed": seed("Noise", "Seed of the noise that the paths start from."),
   "toy.points": field("Training points", "Coordinates of the training points.", {
     pattern: /^-?\d(\.\d{1,2})?\/-?\d(\.\d{1,2})?( -?\d(\.\d{1,2})?\/-?\d(\.\d{1,2})?){0,59}$/,
-    form: "As a link of this page has it.",
+    form: "As a link of this page has it, or a file such as runs/report.json.",
   }),
-  "transition.run": choice("Run", "Which run the figure shows, and which one is trained here.", [
-    ["quick-faces", "Faces, quick"],
-    ["main-faces", "Faces, MLP"],
+  "transition.run": choice("Run shown in Section II", "Which run the figures of Section II show.", [
+    ["cifar-cifar10", "CIFAR-10, U-Net"],
     ["faithful-faces", "Faces, U-Net"],
-    ["main-patches", "Patches"],
-    ["main-fashion", "Fashion"],
+    ["main-faces", "Faces, MLP"],
+    ["quick-faces", "Faces, small MLP"],
     ["main-mnist", "MNIST"],
+    ["main-fashion", "Fashion"],
+    ["main-patches", "Patches"],
   ]),
-  "transition.n": stops("Training images N", "The networks that are shown beside the curves.", 16, SIZES),
+  "transition.n": stops("Training images N", "The networks that are shown beside the curves.", 64, SIZES),
   "transition.sigma": logRange("Noise level σ", "The noise level at which the linearity is measured.", 1, 0.002, 80),
   "transition.seed": seed("Seed", "Seed of the networks that are trained here."),
 
-  "bias.run": choice("Network", "Which recorded run the figures of this section show.", [
-    ["main", "MLP, 12 × 12"],
-    ["faithful", "U-Net, 16 × 16"],
+  "bias.run": choice("Run shown in Section III", "Which run the figures of Section III show.", [
+    ["main-faces", "Faces, MLP"],
+    ["faithful-faces", "Faces, U-Net"],
+    ["cifar-cifar10", "CIFAR-10, U-Net"],
+    ["main-mnist", "MNIST"],
   ]),
   "bias.split": choice(
     "Noise added to",
@@ -170,6 +176,12 @@ export const parameters = {
   "bias.descentTime": range("Steps of gradient descent", "The moment that is shown.", 64, 1, 1_000_000),
   "bias.seed": seed("Seed", "Seed of the networks that are trained here."),
 
+  "emergence.run": choice("Run shown in Section IV", "Which run the figures of Section IV show.", [
+    ["main-faces", "Faces, MLP"],
+    ["faithful-faces", "Faces, U-Net"],
+    ["cifar-cifar10", "CIFAR-10, U-Net"],
+    ["main-mnist", "MNIST"],
+  ]),
   "emergence.n": range("Training images N", "How many images the networks have seen.", 32, 1, 1_000_000),
   "emergence.width": range("Width", "Hidden units or channels of the network.", 384, 1, 1_000_000),
   "emergence.step": range("Training steps", "How long the network has trained.", 400, 1, 10_000_000),
@@ -183,13 +195,52 @@ export const parameters = {
   "emergence.seed": seed("Seed", "Seed of the networks that are trained here."),
   "emergence.agreementSeed": seed("Seed", "Seed of the two networks that are trained here."),
 
+  "clocks.optimizer": choice("Optimizer", "What turns gradients into updates.", [
+    ["sgd", "SGD"],
+    ["adam", "Adam"],
+  ]),
+  "clocks.axis": choice(
+    "Time",
+    "In which units the training time is shown: steps, steps per image, or that times the width.",
+    [
+      ["steps", "τ"],
+      ["perImage", "τ / N"],
+      ["perWidth", "τ W / N"],
+    ],
+  ),
+  "clocks.seed": seed("Seed", "Seed of the networks that are trained here."),
+  "clocks.featuresSeed": seed("Seed", "Seed of the random-features model."),
+  "modes.seed": seed("Seed", "Seed of the networks that are trained here."),
+  "league.run": choice("Network", "Which recorded run the figures show.", [
+    ["main-faces", "Faces, MLP"],
+    ["faithful-faces", "Faces, U-Net"],
+    ["main-mnist", "MNIST, MLP"],
+  ]),
+  "league.n": choice(
+    "Trained on",
+    "The network of few or of many training images.",
+    [
+      ["few", "Few images"],
+      ["many", "Many images"],
+    ],
+    { default: "many" },
+  ),
+  "edge.data": choice("Data", "Where the training images come from.", [
+    ["faces", "Faces"],
+    ["fashion", "Fashion"],
+    ["mnist", "MNIST"],
+  ]),
+  "edge.n": range("Training images N", "The size of the training set that is shown.", 1024, 1, 1_000_000),
+  "mixtures.sigma": logRange("Noise level σ", "The noise level at which mixtures are compared.", 1, 0.002, 80),
+  "window.sigma": logRange("Noise level σ", "The noise level at which derivatives are taken.", 1, 0.002, 80),
+
   "lab.measure": choice("Compare by", "What the chart shows of each run.", [
     ["gl", "GL score"],
     ["memorized", "Copies"],
     ["linearity", "Linearity"],
     ["cosine", "Cosine"],
   ]),
-  "lab.n": stops("Samples at N", "The training-set size whose samples are shown.", 32, SIZES),
+  "lab.n": range("Samples at N", "The training-set size whose samples are shown.", 32, 1, 99_999),
   "lab.experiment": choice("Experiment", "What is trained and measured: one of the figures above.", EXPERIMENTS),
   "lab.preset": choice("Start from", "Where fields that are left empty take their value.", PRESETS),
   "lab.data": choice("Data", "What the networks are trained on.", DATA),
@@ -224,9 +275,7 @@ export const parameters = {
     { config: "evaluation.samplerSteps" },
   ),
   "lab.samples": field("Samples", "How many samples are drawn to measure.", whole(4), { config: "evaluation.samples" }),
-  "lab.seeds": field("Seeds", "How many networks are trained at each size, from different seeds.", ONE_TO_EIGHT, {
-    of: ["transition"],
-  }),
+  "lab.seeds": field("Seeds", "How many networks are trained at each size, from different seeds.", ONE_TO_EIGHT),
   "lab.longSteps": field(
     "Steps over time",
     "How long the networks that are followed over time are trained.",
@@ -364,8 +413,8 @@ export const parameters = {
     pattern: /^[a-z-]+$/,
     form: "The name of a figure.",
   }),
-  run: field("Run", "A run to repeat: experiment, preset, seed and data.", {
-    pattern: RUN,
+  run: field("Run", "A run to repeat: experiment, preset, seed and data; or the address of a report to show.", {
+    pattern: new RegExp(`${RUN.source}|${RUN_FILE.source}`),
     form: "As a link of this page has it.",
   }),
   "run.config": field("Configuration of the run", "What differs from the preset, as JSON.", {

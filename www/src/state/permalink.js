@@ -12,6 +12,8 @@
  * }} Match
  */
 import TABLES from "../tables.json" with { type: "json" };
+import { clockNumbers } from "../reports/clocks.js";
+import { modeNumbers } from "../reports/modes.js";
 import { isPageSet } from "./data-sets.js";
 import { cosineWith, memorized, trained } from "../reports/report.js";
 
@@ -37,6 +39,8 @@ export function headline({ experiment, findings }) {
       value: cosine.mean,
     }));
   }
+  if (experiment === "clocks") return clockNumbers(findings);
+  if (experiment === "modes") return modeNumbers(findings);
   const points = experiment === "emergence" ? [...findings.overWidth, ...findings.overTime] : findings;
   /** @type {Map<string, Point[]>} */
   const groups = new Map();
@@ -121,9 +125,11 @@ export function fromLink(values) {
 
 /** How `run` is written: experiment, preset, seed, and the data with its size, seed, count and held-out count. */
 export const RUN = new RegExp(
-  `^(${TABLES.experiments.map(({ name }) => name).join("|")})_(quick|main|faithful)_` +
-    "(\\d{1,16})_([a-z]+)_(\\d{1,3})_(\\d{1,16})_(\\d{1,7})_(\\d{1,7})$",
+  `^(${TABLES.experiments.map(({ name }) => name).join("|")})_(${Object.keys(TABLES.presets.transition).join("|")})_` +
+    "(\\d{1,16})_([a-z0-9]+)_(\\d{1,3})_(\\d{1,16})_(\\d{1,7})_(\\d{1,7})$",
 );
+/** `run` may also be a file of reports, at an address relative to the page. */
+export const RUN_FILE = /^(?!\/)[\w.~%/-]{1,200}\.(json|zip)$/;
 /** How `run.expect` is written: engine, checksum, numbers. */
 export const EXPECT = /^(cpu|gpu)_[0-9a-f]{8}(_(NaN|-?[\d.]+(e-?\d+)?))*$/;
 

@@ -82,6 +82,17 @@ export class Store {
     }
   }
 
+  /**
+   * Show another state for a while; the address stays.
+   * @param {Partial<Values>} change
+   * @returns {() => void} brings what was there before back
+   */
+  preview(change) {
+    const before = Object.fromEntries(Object.keys(change).map((key) => [key, this.#values[/** @type {Key} */ (key)]]));
+    this.#apply({ ...this.#values, ...change });
+    return () => void this.#apply({ ...this.#values, ...before });
+  }
+
   /** @param {"replaceState" | "pushState"} how @param {Values} values */
   #write(how, values) {
     this.#window.history[how](null, "", this.#url(values));

@@ -1,4 +1,5 @@
 import { plot } from "@observablehq/plot";
+import { onChartScale, scaled } from "./chart-scale.js";
 import { make, onPoint } from "./dom.js";
 
 /** @import { PlotOptions, Scale } from "@observablehq/plot" */
@@ -64,10 +65,14 @@ export function chart(root, spec) {
 
   const drawPicture = () => {
     if (latest === undefined || width === 0) return;
+    const options = spec.options(latest, width);
     const svg = plot({
       className: "chart-svg",
       width,
-      ...spec.options(latest, width),
+      ...options,
+      ...(options.height && { height: scaled(options.height) }),
+      ...(options.x && { x: withAllTicks(options.x) }),
+      ...(options.y && { y: withAllTicks(options.y) }),
     });
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", spec.label(latest));
@@ -92,11 +97,14 @@ export function chart(root, spec) {
     onPoint(picture, ({ type, buttons, clientX, clientY }) => {
       // A mouse chooses by a click, or as it drags.
       if (type !== "click" && buttons !== 1) return;
-      const { left, top } = picture.getBoundingClientRect();
-      const x = valueAt(drawn?.scale("x"), clientX - left);
-      if (x !== undefined) pick(x, valueAt(drawn?.scale("y"), clientY - top));
+      const { left, top, width: onScreen } = picture.getBoundingClientRect();
+      // A presentation enlarges the picture.
+      const scale = width / onScreen;
+      const x = valueAt(drawn?.scale("x"), scale * (clientX - left));
+      if (x !== undefined) pick(x, valueAt(drawn?.scale("y"), scale * (clientY - top)));
     });
   }
+  onChartScale(root, drawPicture);
   new ResizeObserver(([entry]) => {
     const next = Math.round(entry.contentRect.width);
     if (next === width) return;
@@ -111,6 +119,13 @@ export function chart(root, spec) {
     drawTable();
   };
 }
+
+/**
+ * A log axis with every tick that it was given: of base 10 it would leave out the labels of 8 or 64, as too near to the next
+ * power.
+ * @param {import("@observablehq/plot").ScaleOptions} scale
+ */
+const withAllTicks = (scale) => (scale.type === "log" && Array.isArray(scale.ticks) ? { ...scale, base: 2 } : scale);
 
 /**
  * The value of a scale at a pixel; of a scale of bands, the one that the pixel lies in.

@@ -1,4 +1,4 @@
-import { toRgba } from "../engine/pictures.js";
+import { loadImages, placeOf } from "../reports/sheets.js";
 
 /**
  * @import { DenoiserId, Point } from "../../pkg/hidden_gaussian.js"
@@ -16,6 +16,12 @@ export function pictureCount({ width, height, rgba }) {
   return rgba.length / (4 * width * height);
 }
 
+/** Pictures that are not here yet. @type {WeakMap<Pictures, Promise<Pictures>>} */
+const arriving = new WeakMap();
+
+/** What each canvas shows, or will once it has arrived. @type {WeakMap<HTMLCanvasElement, {drawn: Promise<void>}>} */
+const shown = new WeakMap();
+
 /**
  * Draw one image, one canvas pixel to an image pixel; the style sheet enlarges it without smoothing.
  * @param {HTMLCanvasElement} canvas
@@ -23,8 +29,9 @@ export function pictureCount({ width, height, rgba }) {
  * @param {number} [index]
  */
 export function drawPicture(canvas, pictures, index = 0) {
-  resize(canvas, pictures.width, pictures.height);
-  canvas.getContext("2d")?.putImageData(imageData(pictures, index), 0, 0);
+  show(canvas, pictures, pictures.width, pictures.height, (context, here) =>
+    context.putImageData(imageData(here, index), 0, 0),
+  );
 }
 
 /**
@@ -34,17 +41,7 @@ export function drawPicture(canvas, pictures, index = 0) {
  * @param {number} columns
  */
 export function drawGrid(canvas, pictures, columns) {
-  const { width, height } = pictures;
-  const count = pictureCount(pictures);
-  const rows = Math.ceil(count / columns);
-  const gap = gapOf(width);
-  resize(canvas, columns * (width + gap) - gap, rows * (height + gap) - gap);
-  const context = canvas.getContext("2d");
-  for (let i = 0; i < count; i++) {
-    const x = (i % columns) * (width + gap);
-    const y = Math.floor(i / columns) * (height + gap);
-    context?.putImageData(imageData(pictures, i), x, y);
-  }
+  drawFirst(canvas, pictures, pictureCount(pictures), columns);
 }
 
 /**
@@ -53,8 +50,70 @@ export function drawGrid(canvas, pictures, columns) {
  * @param {Pictures} pictures
  * @param {number} columns
  */
-export function drawRow(canvas, { width, height, rgba }, columns) {
-  drawGrid(canvas, { width, height, rgba: rgba.subarray(0, 4 * width * height * columns) }, columns);
+export function drawRow(canvas, pictures, columns) {
+  drawFirst(canvas, pictures, Math.min(columns, pictureCount(pictures)), columns);
+}
+
+/**
+ * @param {HTMLCanvasElement} canvas
+ * @param {Pictures} pictures
+ * @param {number} count
+ * @param {number} columns
+ */
+function drawFirst(canvas, pictures, count, columns) {
+  const { width, height } = pictures;
+  const gap = gapOf(width);
+  const rows = Math.ceil(count / columns);
+  show(canvas, pictures, columns * (width + gap) - gap, rows * (height + gap) - gap, (context, here) => {
+    for (let i = 0; i < count; i++) {
+      const x = (i % columns) * (width + gap);
+      const y = Math.floor(i / columns) * (height + gap);
+      context.putImageData(imageData(here, i), x, y);
+    }
+  });
+}
+
+/**
+ * Give a canvas its size, and draw once the pictures are here. Until then it shows what it did; if they do not come, nothing.
+ * @param {HTMLCanvasElement} canvas
+ * @param {Pictures} pictures
+ * @param {number} width
+ * @param {number} height
+ * @param {(context: CanvasRenderingContext2D, here: Pictures) => void} draw
+ */
+function show(canvas, pictures, width, height, draw) {
+  resize(canvas, width, height);
+  const context = canvas.getContext("2d");
+  const later = arriving.get(pictures);
+  if (!context || !later) {
+    if (context) draw(context, pictures);
+    shown.delete(canvas);
+    return;
+  }
+  // By the time they arrive, the canvas may be meant for others.
+  const isMeant = () => shown.get(canvas) === now;
+  const drawn = later.then(
+    (here) => {
+      if (isMeant()) draw(context, here);
+    },
+    (reason) => {
+      if (!isMeant()) return;
+      context.clearRect(0, 0, width, height);
+      throw reason;
+    },
+  );
+  // Whoever asks for it hears of a failure.
+  drawn.catch(() => {});
+  const now = { drawn };
+  shown.set(canvas, now);
+}
+
+/**
+ * Until the canvases in `root` show what was drawn into them; fails if pictures did not come.
+ * @param {ParentNode} root
+ */
+export async function picturesDrawn(root) {
+  await Promise.all([...root.querySelectorAll("canvas")].map((canvas) => shown.get(canvas)?.drawn));
 }
 
 /**
@@ -78,14 +137,20 @@ function imageData({ width, height, rgba }, index) {
 }
 
 /**
- * The images of a report, ready to be drawn.
+ * The images of a report, ready to be drawn. Those of a recorded run may still have to come: they are blank then, and are drawn
+ * when they are here (see {@link picturesDrawn}). `loadImages` waits for the pixels.
  * @param {ImageShape} shape
- * @param {string} base64 bytes, image after image, rows × columns × channels
+ * @param {string} images
  * @returns {Pictures}
  */
-export function decodeImages({ width, height, channels }, base64) {
-  const bytes = atob(base64);
-  return { width, height, rgba: toRgba(bytes.length, channels, (i) => bytes.charCodeAt(i)) };
+export function decodeImages(shape, images) {
+  const pictures = loadImages(shape, images);
+  if (!(pictures instanceof Promise)) return pictures;
+  const { width, height } = shape;
+  const blank = { width, height, rgba: new Uint8ClampedArray(4 * width * height * (placeOf(images)?.count ?? 0)) };
+  arriving.set(blank, pictures);
+  pictures.catch(() => {});
+  return blank;
 }
 
 /** Samples in a row: as many as fit on a wide screen; the style sheet cuts the row in half on a narrow one. */

@@ -1,4 +1,5 @@
 /** Labels beside curves, instead of a legend. */
+import { textScale } from "./chart-scale.js";
 
 /** Pixels from one line of small text to the next. */
 const LINE = 13;
@@ -11,7 +12,7 @@ const LINE = 13;
  * @returns {number[]} places on the axis
  */
 export function labelPlaces(values, [low, high], height) {
-  const gap = (LINE * (high - low)) / height;
+  const gap = (LINE * textScale() * (high - low)) / height;
   // What is not a number has no place.
   const order = values.flatMap((value, i) => (Number.isNaN(value) ? [] : i)).sort((a, b) => values[a] - values[b]);
   /** Labels that touch stand as one block around the middle of their values. @type {{members: number[], middle: number}[]} */

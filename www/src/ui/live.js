@@ -1,7 +1,17 @@
 import { isSound } from "../reports/divergence.js";
 import { make } from "./dom.js";
 
-/** @import { Found } from "../reports/divergence.js" */
+/**
+ * @import { Found } from "../reports/divergence.js"
+ * @import { Values } from "../state/parameters.js"
+ */
+
+/**
+ * @typedef {object} Steering a number that belongs to a state of a figure
+ * @property {string} text
+ * @property {Partial<Values>} to the state
+ * @property {string} figure its id
+ */
 
 /** Wait for the reader to settle before speaking: a dragged slider must not flood a screen reader. */
 const QUIET_MS = 800;
@@ -17,16 +27,24 @@ export class LiveText {
     this.#root = root;
   }
 
+  /** Hide the numbers that the page came with: they are those of its default state. */
+  forget() {
+    for (const place of this.#root.querySelectorAll("[data-told]")) place.removeAttribute("data-told");
+    for (const place of this.#root.querySelectorAll("[data-verdict]")) place.removeAttribute("data-verdict");
+    for (const words of this.#root.querySelectorAll(".verdict")) words.remove();
+  }
+
   /**
    * Put values where the text names them. What stands there before has about their length and is not shown: it keeps the
    * place, so that the text does not move.
-   * @param {Record<string, string>} values
+   * @param {Record<string, string | Steering>} values
    */
   set(values) {
-    for (const [name, text] of Object.entries(values)) {
+    for (const [name, value] of Object.entries(values)) {
       for (const place of this.#root.querySelectorAll(`[data-live="${name}"]`)) {
-        place.textContent = text;
+        place.textContent = typeof value === "string" ? value : value.text;
         place.setAttribute("data-told", "");
+        if (typeof value !== "string") steer(place, value);
       }
     }
   }
@@ -56,4 +74,19 @@ export class LiveText {
       if (region) region.textContent = sentence;
     }, QUIET_MS);
   }
+}
+
+/**
+ * Let a number lead to its state of the figure (see steer.js).
+ * @param {Element} place
+ * @param {Steering} steering
+ */
+function steer(place, { to, figure }) {
+  const search = new URLSearchParams(Object.entries(to).map(([key, value]) => [key, String(value)])).toString();
+  place.setAttribute("data-steers", search);
+  place.setAttribute("aria-controls", figure);
+  if (place.hasAttribute("role")) return;
+  place.setAttribute("role", "button");
+  place.setAttribute("tabindex", "0");
+  place.setAttribute("title", "Show this in the figure");
 }

@@ -1,0 +1,528 @@
+/** Figure V.5: when networks begin to generalize and when they begin to copy, for several numbers of training images. */
+import { dot, line, link, ruleX, ruleY, text } from "@observablehq/plot";
+import { CLOCKS, exponentText, lawOf, lawSentence, spread, timeOn, trainings } from "../reports/clocks.js";
+import { divergence, divergenceSentence } from "../reports/divergence.js";
+import { provenance } from "../reports/provenance.js";
+import { ReportSource } from "../reports/source.js";
+import { runPanel } from "../runs/run-panel.js";
+import { QUICK_FACES } from "../state/data-sets.js";
+import { chart } from "../ui/chart.js";
+import { element } from "../ui/dom.js";
+import { count, fixed, noted, percent, sentences, significant } from "../ui/format.js";
+import { axisName, HALO, title } from "../ui/marks.js";
+import { reportFigure } from "./report-figure.js";
+
+/**
+ * @import { Bounded, ClocksCourse } from "../../pkg/hidden_gaussian.js"
+ * @import { Axis, Clock, Training } from "../reports/clocks.js"
+ * @import { Report } from "../reports/report.js"
+ * @import { Store } from "../state/store.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/**
+ * @typedef {{courses: ClocksCourse[], recorded: ClocksCourse[], axis: Axis, sigma: number}} Curves `recorded`: drawn faint behind
+ *   a live run
+ * @typedef {{all: Training[]}} Laws
+ */
+
+const CURVES_HEIGHT = 640;
+const LAWS_HEIGHT = 300;
+const MARGIN = { marginLeft: 44, marginRight: 44 };
+
+/** What runs along the axis of time. @type {Record<Axis, {name: string, column: string}>} */
+const AXES = {
+  steps: { name: "training steps τ", column: "τ" },
+  perImage: { name: "training steps per image, τ / N", column: "τ / N" },
+  perWidth: { name: "τ × width / N", column: "τW / N" },
+};
+
+/** The clocks, and how each is drawn. @type {Record<Clock, {name: string, short: string, colour: string, symbol: "circle" | "diamond2" | "square2"}>} */
+const STYLES = {
+  generalized: { name: "τ_gen: generalizes", short: "generalizes", colour: "var(--d-theta)", symbol: "circle" },
+  overfitted: { name: "overfits", short: "overfits", colour: "var(--d-data)", symbol: "diamond2" },
+  memorized: { name: "τ_mem: copies", short: "copies", colour: "var(--d-m)", symbol: "square2" },
+};
+
+/** The curves, one above the other. */
+/** @type {{name: (sigma: number) => string, value: (moment: ClocksCourse["moments"][number]) => Bounded, other?: (moment: ClocksCourse["moments"][number]) => Bounded, clock: Clock}[]} */
+const PANELS = [
+  { name: () => "Copies among the samples", value: ({ memorized }) => memorized, clock: "memorized" },
+  {
+    name: () => "Cosine to the Gaussian’s samples",
+    value: ({ likeness }) => likeness,
+    clock: "generalized",
+  },
+  {
+    name: (sigma) => `Loss at σ = ${significant(sigma)}: held out, and on training images (dashed)`,
+    value: ({ heldOut }) => heldOut,
+    other: ({ train }) => train,
+    clock: "overfitted",
+  },
+];
+
+/** The recorded run of two clocks. @param {Store} store */
+export const clocksSource = (store) =>
+  /** @type {ReportSource<"clocks">} */ (new ReportSource(store, [], () => "clocks-main-faces"));
+
+/**
+ * @param {HTMLElement} root
+ * @param {Page} page
+ * @param {ReportSource<"clocks">} source
+ */
+export function clocksFigure(root, page, source) {
+  const { live } = page;
+  const drawCurves = curvesChart(element(root, "clocks-curves"));
+  const drawLaws = lawsChart(element(root, "clocks-laws"));
+
+  reportFigure(root, page, source, {
+    reads: ["clocks.axis", "clocks.optimizer"],
+    draw(report, values, recorded) {
+      const all = trainings(report.findings);
+      const { "clocks.axis": axis, "clocks.optimizer": optimizer } = values;
+      const shown = chosen(all, optimizer, axis);
+      const behind = recorded ? chosen(trainings(recorded.findings), optimizer, axis) : [];
+      const sigma = report.config.evaluation.sigmas.at(-1) ?? NaN;
+      drawCurves({ courses: shown, recorded: behind, axis, sigma });
+      drawLaws({ all });
+      live.set({
+        "clocks.source": provenance(report, source.shownOrigin.file),
+        "clocks.sigma": significant(sigma),
+        "clocks.samples": count(report.config.evaluation.samples),
+      });
+      tell(report, all);
+    },
+    say(report, values) {
+      const training = trainings(report.findings).find(({ optimizer }) => optimizer === values["clocks.optimizer"]);
+      return training ? lawSentence(training) : "This run has no networks trained in this way.";
+    },
+  });
+
+  runPanel(element(root, "run"), page, {
+    experiment: "clocks",
+    seed: "clocks.seed",
+    offers: (seed) => [
+      {
+        label: "Train it here",
+        about: "Small MLPs on 8 to 256 faces of 12 × 12 pixels, with SGD and with Adam",
+        options: { experiment: "clocks", preset: "quick", seed, data: QUICK_FACES },
+      },
+    ],
+    onReport: (report, run) =>
+      source.show(
+        report?.findings.some((/** @type {ClocksCourse} */ { moments }) => moments.length > 1) ? report : undefined,
+        {
+          options: run.options,
+        },
+      ),
+    summary: (report) => sentences(...trainings(report.findings).map(lawSentence), divergenceSentence(report)),
+  });
+
+  /** @param {Report<"clocks">} report @param {Training[]} all */
+  function tell(report, all) {
+    for (const optimizer of /** @type {const} */ (["sgd", "adam"])) {
+      const courses = all.find((training) => training.optimizer === optimizer)?.courses ?? [];
+      const [memorized, overfitted] = [lawOf(courses, "memorized"), lawOf(courses, "overfitted")];
+      const reached = courses.filter(({ times }) => times.memorized);
+      const factor = spread(courses, "generalized");
+      const steps = courses.flatMap(({ times }) => times.generalized?.step ?? []);
+      const sizes = reached.map(({ n }) => n);
+      const name = `clocks.${optimizer}`;
+      live.set({
+        [`${name}.memorized`]: exponentText(memorized),
+        [`${name}.overfitted`]: exponentText(overfitted),
+        [`${name}.sizes`]: sizes.length > 0 ? `${count(Math.min(...sizes))} to ${count(Math.max(...sizes))}` : "–",
+        [`${name}.perImage`]:
+          reached.length > 0 ? rangeText(reached.map(({ n, times }) => (times.memorized?.step ?? NaN) / n)) : "–",
+        [`${name}.generalized`]: steps.length > 0 ? rangeText(steps) : "–",
+        [`${name}.factor`]: factor === undefined ? "–" : fixed(factor, 1),
+      });
+      live.claim(
+        `${name}.memorized`,
+        report.final && memorized && reached.length > 2
+          ? memorized.exponent >= 0.8 && memorized.exponent <= 1.2
+          : undefined,
+        courses,
+      );
+      live.claim(
+        `${name}.overfitted`,
+        report.final && overfitted ? overfitted.exponent >= 0.7 && overfitted.exponent <= 1.3 : undefined,
+        courses,
+      );
+      // Far less than in proportion to the sizes.
+      const grown =
+        courses.length > 1 ? Math.max(...courses.map(({ n }) => n)) / Math.min(...courses.map(({ n }) => n)) : 1;
+      live.set({ [`${name}.grown`]: fixed(grown, 0) });
+      live.claim(
+        `${name}.generalized`,
+        report.final && factor !== undefined ? factor <= Math.sqrt(grown) : undefined,
+        courses,
+      );
+    }
+    const widths = all.filter(({ optimizer }) => optimizer === "sgd");
+    const paces = widths.flatMap(({ width, courses }) =>
+      courses.flatMap(({ n, times }) => (times.memorized ? (times.memorized.step * width) / n : [])),
+    );
+    const factor = paces.length > 1 ? Math.max(...paces) / Math.min(...paces) : NaN;
+    live.set({
+      "clocks.widths": widths.map(({ width }) => count(width)).join(", "),
+      "clocks.widths.factor": fixed(factor, 1),
+    });
+    live.claim("clocks.widths", report.final && widths.length > 1 ? factor <= 2 : undefined, report.findings);
+  }
+}
+
+/**
+ * The networks whose curves are drawn: those of one width, or of all where that is what the axis is about.
+ * @param {Training[]} all
+ * @param {"sgd" | "adam"} optimizer
+ * @param {Axis} axis
+ */
+function chosen(all, optimizer, axis) {
+  const same = all.filter((training) => training.optimizer === optimizer);
+  return (axis === "perWidth" ? same : same.slice(0, 1)).flatMap(({ courses }) => courses);
+}
+
+/** From the least to the largest, with two digits. @param {number[]} values */
+function rangeText(values) {
+  const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => significant(value, 2));
+  return low === high ? low : `${low} to ${high}`;
+}
+
+/** A colour for each size, from the smallest, vermilion, to the largest, blue. @param {number[]} sizes */
+const ramp = (sizes) => (/** @type {number} */ n) => {
+  const share = sizes.length > 1 ? sizes.indexOf(n) / (sizes.length - 1) : 0;
+  return `color-mix(in oklab, var(--d-m), var(--d-theta) ${Math.round(100 * share)}%)`;
+};
+
+/** @param {HTMLElement} root */
+function curvesChart(root) {
+  return chart(
+    root,
+    /** @type {ChartSpec<Curves>} */ ({
+      name: "networks over training time",
+      label: ({ courses, axis }) =>
+        `Copies, likeness to the Gaussian and loss over ${AXES[axis].name}, for ${count(courses.length)} networks. ` +
+        `Of them ${count(courses.filter(({ times }) => times.memorized).length)} come to copy a tenth of their samples: ` +
+        courses
+          .flatMap((course) =>
+            course.times.memorized
+              ? `N = ${count(course.n)} at ${significant(timeOn(course, axis, course.times.memorized.step))}`
+              : [],
+          )
+          .join(", "),
+      columns: [
+        "N",
+        "Width",
+        "Steps",
+        "τ / N",
+        "Copies",
+        "95 %",
+        "Cosine to D_G",
+        "95 %",
+        "Held-out loss",
+        "95 %",
+        "Training loss",
+        "95 %",
+      ],
+      rows: ({ courses }) =>
+        courses.flatMap((course) =>
+          course.moments.map(({ step, memorized, likeness, heldOut, train }) => [
+            noted(count(course.n), divergence([course])),
+            count(course.architecture.width),
+            count(step),
+            significant(step / course.n),
+            percent(memorized.mean),
+            `${percent(memorized.low)} to ${percent(memorized.high)}`,
+            ...[likeness, heldOut, train].flatMap(({ mean, low, high }) => [
+              significant(mean),
+              `${significant(low)} to ${significant(high)}`,
+            ]),
+          ]),
+        ),
+      options({ courses, recorded, axis, sigma }) {
+        const names = PANELS.map(({ name }) => name(sigma));
+        const sizes = [...new Set(courses.map(({ n }) => n))].sort((a, b) => a - b);
+        const colour = ramp(sizes);
+        /** Curves on a scale from 0 to 1 of their own panel, so that one y axis serves all. @param {ClocksCourse[]} networks */
+        const points = (networks) =>
+          PANELS.flatMap(({ value, other }, i) =>
+            networks.flatMap((course, index) =>
+              course.moments.flatMap((moment) => {
+                const x = timeOn(course, axis, moment.step);
+                const base = { panel: names[i], n: course.n, x, curve: `${i} ${index}` };
+                return [
+                  { ...base, y: value(moment).mean / tops[i], dashed: false },
+                  ...(other
+                    ? [{ ...base, y: other(moment).mean / tops[i], curve: `${base.curve} other`, dashed: true }]
+                    : []),
+                ];
+              }),
+            ),
+          );
+        const tops = PANELS.map(({ value, other }, i) =>
+          i === 0
+            ? 1
+            : Math.max(
+                1e-9,
+                ...[...courses, ...recorded].flatMap(({ moments }) =>
+                  moments.flatMap((moment) => [value(moment).mean, other?.(moment).mean ?? 0]),
+                ),
+              ),
+        );
+        const [drawn, behind] = [points(courses), points(recorded)];
+        /** Where each clock stands on its curve. */
+        const marked = PANELS.flatMap(({ value, clock }, i) =>
+          courses.flatMap((course) => {
+            const time = course.times[clock];
+            if (!time) return [];
+            const after = course.moments.findIndex(({ step }) => step >= time.step);
+            const [from, to] = [course.moments[Math.max(0, after - 1)], course.moments[after]];
+            const part = from === to ? 0 : Math.log(time.step / from.step) / Math.log(to.step / from.step);
+            const y = value(from).mean + part * (value(to).mean - value(from).mean);
+            return { panel: names[i], n: course.n, x: timeOn(course, axis, time.step), y: y / tops[i], clock };
+          }),
+        );
+        const ends = courses.flatMap((course) => {
+          const moment = course.moments.at(-1);
+          return moment && course.architecture.width === courses[0].architecture.width
+            ? { panel: names[0], n: course.n, x: timeOn(course, axis, moment.step), y: moment.memorized.mean }
+            : [];
+        });
+        const xs = [...drawn, ...behind].map(({ x }) => x);
+        return {
+          height: CURVES_HEIGHT,
+          ...MARGIN,
+          marginTop: 34,
+          marginBottom: 40,
+          fy: { domain: names, axis: null, padding: 0.32, paddingOuter: 0 },
+          x: {
+            type: "log",
+            label: null,
+            domain: xs.length > 0 ? [Math.min(...xs), Math.max(...xs)] : [1, 10],
+            tickFormat: (/** @type {number} */ x) => significant(x),
+            ticks: 5,
+            tickSize: 4,
+          },
+          y: { domain: [0, 1], clamp: true, label: null, axis: null },
+          marks: [
+            ruleY([0], { stroke: "var(--muted)" }),
+            ruleY([1], { stroke: "var(--line)" }),
+            ...names.map(titleOf),
+            ...names.flatMap((name, i) => [
+              text([{ name }], {
+                fy: "name",
+                frameAnchor: "bottom-left",
+                text: () => "0",
+                dx: -6,
+                dy: 4,
+                textAnchor: "end",
+                fill: "var(--muted)",
+              }),
+              text([{ name }], {
+                fy: "name",
+                frameAnchor: "top-left",
+                text: () => (i === 0 ? "100 %" : significant(tops[i], 2)),
+                dx: -6,
+                dy: 4,
+                textAnchor: "end",
+                fill: "var(--muted)",
+              }),
+            ]),
+            axisName(AXES[axis].name, { facet: "super" }),
+            line(behind, {
+              fy: "panel",
+              x: "x",
+              y: "y",
+              z: "curve",
+              stroke: "var(--d-data)",
+              strokeOpacity: 0.5,
+              className: "recorded-behind",
+            }),
+            line(
+              drawn.filter(({ dashed }) => !dashed),
+              { fy: "panel", x: "x", y: "y", z: "curve", stroke: ({ n }) => colour(n), strokeWidth: 2 },
+            ),
+            line(
+              drawn.filter(({ dashed }) => dashed),
+              {
+                fy: "panel",
+                x: "x",
+                y: "y",
+                z: "curve",
+                stroke: ({ n }) => colour(n),
+                strokeWidth: 1.5,
+                strokeDasharray: "3 3",
+              },
+            ),
+            ...CLOCKS.map((clock) =>
+              dot(
+                marked.filter((mark) => mark.clock === clock),
+                {
+                  fy: "panel",
+                  x: "x",
+                  y: "y",
+                  r: 4.5,
+                  symbol: STYLES[clock].symbol,
+                  fill: ({ n }) => colour(n),
+                  stroke: "var(--paper)",
+                  strokeWidth: 1.5,
+                },
+              ),
+            ),
+            text(apart(ends), {
+              fy: "panel",
+              x: "x",
+              y: "y",
+              text: ({ n }) => count(n),
+              dx: 8,
+              textAnchor: "start",
+              ...HALO,
+            }),
+          ],
+        };
+      },
+    }),
+  );
+}
+
+/** What a panel shows, above its frame. @param {string} name */
+const titleOf = (name) =>
+  text([{ name }], { fy: "name", text: "name", frameAnchor: "top-left", dy: -20, dx: -44, className: "chart-title" });
+
+/**
+ * Labels at the ends of curves, moved so that none covers another.
+ * @template {{x: number, y: number}} L
+ * @param {L[]} labels
+ */
+function apart(labels) {
+  let last = -Infinity;
+  return labels
+    .toSorted((a, b) => a.y - b.y)
+    .map((label) => {
+      last = Math.max(label.y, last + 0.13);
+      return { ...label, y: last };
+    })
+    .filter(({ y }) => y <= 1.1);
+}
+
+/** The clocks against the number of training images, with the laws that fit them. @param {HTMLElement} root */
+function lawsChart(root) {
+  return chart(
+    root,
+    /** @type {ChartSpec<Laws>} */ ({
+      name: "clocks against training images",
+      label: ({ all }) =>
+        `When networks generalize, overfit and copy, by number of training images. ${all.map(lawSentence).join(" ")}`,
+      columns: ["Training", "N", "Seed", ...CLOCKS.flatMap((clock) => [STYLES[clock].name, "95 %"]), "τ_mem / N"],
+      rows: ({ all }) =>
+        all.flatMap(({ name, courses }) =>
+          courses.map((course) => [
+            name,
+            noted(count(course.n), divergence([course])),
+            course.seed,
+            ...CLOCKS.flatMap((clock) => {
+              const time = course.times[clock];
+              return time
+                ? [count(Math.round(time.step)), `${count(Math.round(time.low))} to ${count(Math.round(time.high))}`]
+                : ["–", "–"];
+            }),
+            course.times.memorized ? significant(course.times.memorized.step / course.n) : "–",
+          ]),
+        ),
+      options({ all }) {
+        const shown = /** @type {const} */ (["sgd", "adam"]).flatMap(
+          (optimizer) => all.find((training) => training.optimizer === optimizer) ?? [],
+        );
+        const points = shown.flatMap(({ name, courses }) =>
+          CLOCKS.flatMap((clock) =>
+            courses.flatMap((course) => {
+              const time = course.times[clock];
+              return time ? { name, clock, n: course.n, ...time } : [];
+            }),
+          ),
+        );
+        const laws = shown.flatMap(({ name, courses }) =>
+          CLOCKS.flatMap((clock) => {
+            const law = lawOf(courses, clock);
+            const own = points.filter((point) => point.name === name && point.clock === clock);
+            if (!law || own.length < 2) return [];
+            const [low, high] = [Math.min(...own.map(({ n }) => n)), Math.max(...own.map(({ n }) => n))];
+            const at = (/** @type {number} */ n) => law.scale * n ** law.exponent;
+            return { name, clock, x1: low, x2: high, y1: at(low), y2: at(high), exponent: law.exponent };
+          }),
+        );
+        const sizes = [...new Set(shown.flatMap(({ courses }) => courses.map(({ n }) => n)))].sort((a, b) => a - b);
+        return {
+          height: LAWS_HEIGHT,
+          marginLeft: 52,
+          marginRight: 14,
+          marginTop: 44,
+          marginBottom: 40,
+          fx: { domain: shown.map(({ name }) => name), label: null, padding: 0.1 },
+          x: { type: "log", label: null, ticks: sizes, tickFormat: count, tickSize: 4, inset: 8 },
+          y: {
+            type: "log",
+            label: null,
+            ticks: 4,
+            tickFormat: (/** @type {number} */ y) => (Number.isInteger(Math.log10(y)) ? count(y) : ""),
+            tickSize: 0,
+            inset: 6,
+          },
+          marks: [
+            title("Steps until each clock strikes, with the power of N", { dx: -48, dy: -38, facet: "super" }),
+            axisName("training images N", { facet: "super" }),
+            link(laws, {
+              fx: "name",
+              x1: "x1",
+              x2: "x2",
+              y1: "y1",
+              y2: "y2",
+              stroke: ({ clock }) => STYLES[/** @type {Clock} */ (clock)].colour,
+              strokeWidth: 1.5,
+              strokeOpacity: 0.7,
+            }),
+            ruleX(points, {
+              fx: "name",
+              x: "n",
+              y1: "low",
+              y2: "high",
+              stroke: ({ clock }) => STYLES[/** @type {Clock} */ (clock)].colour,
+            }),
+            ...CLOCKS.map((clock) =>
+              dot(
+                points.filter((point) => point.clock === clock),
+                {
+                  fx: "name",
+                  x: "n",
+                  y: "step",
+                  r: 4,
+                  symbol: STYLES[clock].symbol,
+                  fill: STYLES[clock].colour,
+                  stroke: "var(--paper)",
+                },
+              ),
+            ),
+            ...CLOCKS.map((clock) =>
+              text(
+                laws.filter((law) => law.clock === clock),
+                {
+                  fx: "name",
+                  x: "x2",
+                  y: "y2",
+                  text: ({ exponent }) => `${STYLES[clock].short}: ${fixed(exponent)}`,
+                  textAnchor: "end",
+                  dx: 6,
+                  // Below its line, where another is close above.
+                  dy: clock === "generalized" ? 26 : -14,
+                  ...HALO,
+                },
+              ),
+            ),
+          ],
+        };
+      },
+    }),
+  );
+}

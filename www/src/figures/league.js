@@ -1,0 +1,349 @@
+/** Figure V.1: which theory predicts a network, and which denoises best. */
+import { dot, line, ruleY, text } from "@observablehq/plot";
+import { denoiser } from "../reports/denoisers.js";
+import { leader, loadLeague, missed, ranked, settingAt, standingOf, unexplained } from "../reports/league.js";
+import { provenance } from "../reports/provenance.js";
+import { chart, onAxis } from "../ui/chart.js";
+import { element, make } from "../ui/dom.js";
+import { count, fixed, percent, significant } from "../ui/format.js";
+import { decodeImages, drawRow } from "../ui/images.js";
+import { labelPlaces } from "../ui/labels.js";
+import { axisName, HALO, title } from "../ui/marks.js";
+import { keepDrawn } from "./figure.js";
+
+/**
+ * @import { DenoiserId, Estimate } from "../../pkg/hidden_gaussian.js"
+ * @import { LeagueReport, Standing, Theory } from "../reports/league.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/** @typedef {{id: DenoiserId, levels: Estimate[]}} Curve */
+/** @typedef {{sigmas: number[], curves: Curve[]}} Curves */
+
+const HEIGHT = 320;
+/** Where the logarithmic axes may have ticks. */
+const TICKS = [0.001, 0.01, 0.1, 1, 2, 5, 10, 20, 50];
+/** Samples in a row of the table. */
+const COLUMNS = 8;
+/** Where the sentences look: high, middle and low noise. */
+const LEVELS = { high: 3, middle: 1, low: 0.15 };
+
+/** @param {HTMLElement} root @param {Page} page */
+export function leagueFigure(root, page) {
+  const { store, live } = page;
+  const drawMissed = missedChart(element(root, "missed"));
+  const drawErrors = errorsChart(element(root, "relative-errors"));
+  const body = element(root, "standings");
+
+  keepDrawn(root, page, {
+    reads: ["league.run", "league.n"],
+    ask: (values) => loadLeague(values["league.run"]),
+    draw(report) {
+      const standing = standingOf(report, store.values["league.n"]);
+      const { sigmas } = report;
+      const theories = ranked(standing);
+      drawMissed({
+        sigmas,
+        curves: theories.map(({ id, prediction }) => ({ id, levels: prediction.map(unexplainedOf) })),
+      });
+      drawErrors({
+        sigmas,
+        curves: [
+          { id: "trained", levels: standing.error },
+          ...theories.filter(({ id }) => id !== "gaussian").map(({ id, error }) => ({ id, levels: error })),
+        ],
+      });
+      drawStandings(body, report, standing, theories);
+      tell(page, report, standing, theories);
+      root.dataset.origin = "recorded";
+      page.contents.showReport(root, report);
+    },
+  });
+  store.subscribe(["league.run", "league.n"], () => live.announce("The league is shown for another network."));
+}
+
+/** What R² leaves, with the same standard error. @param {Theory["prediction"][number]} prediction */
+const unexplainedOf = (prediction) => ({ ...prediction.r2, mean: missed(prediction) });
+
+/**
+ * The sentences that rest on this league.
+ * @param {Page} page
+ * @param {LeagueReport} report
+ * @param {Standing} standing
+ * @param {Theory[]} theories
+ */
+function tell({ live }, report, standing, theories) {
+  const { sigmas } = report;
+  const level = (/** @type {number} */ sigma) => sigmas.findIndex((other) => Math.abs(other / sigma - 1) < 1e-3);
+  const byId = (/** @type {DenoiserId} */ id) => theories.find((theory) => theory.id === id);
+  const [gaussian, empirical, local, pca] = ["gaussian", "empirical", "ls", "pca-locality"].map((id) =>
+    byId(/** @type {DenoiserId} */ (id)),
+  );
+  const who = (/** @type {Theory} */ { id }) => {
+    const { label } = denoiser(id);
+    if (/^[A-Z]{2}/.test(label)) return label;
+    // Gauss keeps his capital.
+    return `the ${label.startsWith("Gauss") ? label : label[0].toLowerCase() + label.slice(1)}`;
+  };
+  const leads = Object.values(LEVELS).map((sigma) => {
+    const at = level(sigma);
+    const first = leader(theories, ({ prediction }) => missed(prediction[at]));
+    return { sigma: significant(sigma), name: who(first), r2: fixed(first.prediction[at].r2.mean, 3) };
+  });
+  const [best] = theories;
+  const second = theories.filter(({ id }) => id !== "gaussian" && id !== "mixture")[0];
+  /** The noise levels at which a denoiser beats D_G beyond two standard errors. @param {Estimate[]} error */
+  const winsOf = (error) => sigmas.filter((_, i) => error[i].mean + 2 * error[i].standardError < 1);
+  const windows = theories.filter(({ id }) => !["gaussian", "mixture", "empirical"].includes(id));
+  live.set({
+    "league.n": count(standing.n),
+    "league.network": standing.architecture.kind === "mlp" ? "an MLP" : "a U-Net",
+    "league.copies": percent(standing.closeness.memorized.mean),
+    "league.best": who(best),
+    "league.best.missed": percent(unexplained(best)),
+    "league.second": who(second),
+    "league.second.missed": percent(unexplained(second)),
+    "league.leads": leadsSentence(leads),
+    "league.patch": windowsSentence(
+      windows.map((theory) => ({
+        name: who(theory),
+        wins: winsOf(theory.error),
+        least: Math.min(...theory.error.map(({ mean }) => mean)),
+      })),
+    ),
+    "league.wins": networkSentence(winsOf(standing.error)),
+    "league.source": provenance(report),
+  });
+  if (gaussian && empirical && local && pca) {
+    live.set({
+      "league.gaussian.missed": percent(unexplained(gaussian)),
+      "league.local.missed": percent(unexplained(local)),
+      "league.empirical.missed": percent(unexplained(empirical)),
+      "league.gaussian.samples": fixed(gaussian.samplesPrediction.r2.mean),
+      "league.local.samples": fixed(local.samplesPrediction.r2.mean),
+      "league.empirical.samples": fixed(empirical.samplesPrediction.r2.mean),
+    });
+    live.claim("league.gaussian", best.id === "gaussian" || best.id === "mixture", [standing]);
+    live.claim("league.windows", unexplained(local) < 0.5 * unexplained(empirical), [standing]);
+  }
+}
+
+/**
+ * Which theory predicts best, at each of a few noise levels.
+ * @param {{sigma: string, name: string, r2: string}[]} leads
+ */
+function leadsSentence(leads) {
+  if (leads.every(({ name }) => name === leads[0].name)) {
+    const { name } = leads[0];
+    return (
+      `${name[0].toUpperCase()}${name.slice(1)} predicts best at high, middle and low noise: R²\u00a0=\u00a0` +
+      `${list(leads.map(({ r2 }) => r2))} at σ\u00a0=\u00a0${list(leads.map(({ sigma }) => sigma))}.`
+    );
+  }
+  const parts = leads.map(({ sigma, name, r2 }) => `at σ\u00a0=\u00a0${sigma} by ${name} (R²\u00a0=\u00a0${r2})`);
+  return `The network is predicted best ${list(parts)}.`;
+}
+
+/**
+ * Whether a theory that memorizes windows is a better denoiser than D_G.
+ * @param {{name: string, wins: number[], least: number}[]} theories `wins`: the noise levels at which it is; `least`: its lowest
+ *   error over D_G's
+ */
+function windowsSentence(theories) {
+  const winners = theories.filter(({ wins }) => wins.length > 0);
+  if (winners.length === 0) return "none beats the plain Gaussian denoiser beyond two standard errors.";
+  const parts = winners.map(
+    ({ name, wins, least }) => `${name} (at ${levels(wins)}, with as little as ${fixed(least)} times its error)`,
+  );
+  return `${list(parts)} ${winners.length > 1 ? "beat" : "beats"} the plain Gaussian denoiser beyond two standard errors.`;
+}
+
+/** Where the network is the better denoiser. @param {number[]} wins noise levels */
+const networkSentence = (wins) =>
+  wins.length > 0
+    ? `The network itself beats it at ${levels(wins)}: there it has learned more than mean and covariance.`
+    : "The network itself beats it at no noise level.";
+
+/** @param {number[]} sigmas */
+const levels = (sigmas) => `σ\u00a0=\u00a0${list(sigmas.toSorted((a, b) => b - a).map((sigma) => significant(sigma)))}`;
+
+/** @param {string[]} words */
+const list = (words) => (words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : words[0]);
+
+/**
+ * The table: a row for the network, one for each theory.
+ * @param {HTMLElement} body
+ * @param {LeagueReport} report
+ * @param {Standing} standing
+ * @param {Theory[]} theories
+ */
+function drawStandings(body, { shape, sigmas }, standing, theories) {
+  const at = sigmas.findIndex((sigma) => Math.abs(sigma - LEVELS.middle) < 1e-3);
+  const strip = (/** @type {string} */ images, /** @type {string} */ label) => {
+    const canvas = make("canvas", { ariaLabel: label, role: "img" });
+    drawRow(canvas, decodeImages(shape, images), COLUMNS);
+    return make("td", { className: "league-samples" }, canvas);
+  };
+  const name = (/** @type {DenoiserId} */ id, /** @type {string} */ setting) => {
+    const { label, symbol } = denoiser(id);
+    const head = make(
+      "th",
+      { scope: "row" },
+      make("span", { className: "key" }),
+      `${label} `,
+      make("small", {}, ...symbolParts(symbol)),
+    );
+    if (setting) head.append(make("small", { className: "league-setting" }, setting));
+    return head;
+  };
+  const cell = (/** @type {string} */ heading, /** @type {string} */ value) => {
+    const made = make("td", {}, value);
+    made.dataset.heading = heading;
+    return made;
+  };
+  const rows = theories.map((theory) => {
+    const { id, samples, samplesPrediction, samplesCosine } = theory;
+    const row = make(
+      "tr",
+      {},
+      name(id, settingAt(theory, at)),
+      strip(samples, `Samples of ${denoiser(id).label}`),
+      cell("Unexplained", percent(unexplained(theory))),
+      cell("R² of samples", withError(samplesPrediction.r2)),
+      cell("r", withError(samplesPrediction.pearson)),
+      cell("Cosine", withError(samplesCosine)),
+    );
+    row.dataset.denoiser = id;
+    return row;
+  });
+  const network = make("tr", {}, name("trained", ""), strip(standing.samples, "Samples of the network"));
+  network.dataset.denoiser = "trained";
+  network.append(...[0, 1, 2, 3].map(() => make("td")));
+  body.replaceChildren(network, ...rows);
+}
+
+/** D_G as it is printed. @param {string} symbol */
+function symbolParts(symbol) {
+  const [letter, index] = symbol.split("_");
+  return index ? [letter, make("sub", {}, index)] : [letter];
+}
+
+/** @param {Estimate} estimate */
+const withError = ({ mean, standardError }) => `${fixed(mean)} ± ${fixed(standardError)}`;
+
+/** @param {HTMLElement} root */
+function missedChart(root) {
+  return levelsChart(root, {
+    name: "what each theory leaves unexplained of the network",
+    title: "1 − R² to the network",
+    label: ({ sigmas, curves }) => {
+      const middle = sigmas.findIndex((sigma) => Math.abs(sigma - LEVELS.middle) < 1e-3);
+      const values = curves.map(({ id, levels }) => `${percent(levels[middle].mean)} by ${denoiser(id).label}`);
+      return `Share of the variance of the network’s denoised images that is left unexplained, at noise level 1: ${values.join(", ")}`;
+    },
+    base: undefined,
+  });
+}
+
+/** @param {HTMLElement} root */
+function errorsChart(root) {
+  return levelsChart(root, {
+    name: "error of each denoiser relative to the Gaussian’s",
+    title: "Squared error, relative to the Gaussian’s",
+    label: ({ sigmas, curves }) => {
+      const middle = sigmas.findIndex((sigma) => Math.abs(sigma - LEVELS.middle) < 1e-3);
+      const values = curves.map(({ id, levels }) => `${fixed(levels[middle].mean)} for ${denoiser(id).label}`);
+      return `Squared error on held-out images over that of the Gaussian denoiser, at noise level 1: ${values.join(", ")}`;
+    },
+    base: 1,
+  });
+}
+
+/**
+ * Curves over the noise level, both axes logarithmic.
+ * @param {HTMLElement} root
+ * @param {{name: string, title: string, label: (data: Curves) => string, base: number | undefined}} spec `base`: a line at
+ *   this value, the Gaussian's
+ */
+function levelsChart(root, { name, title: heading, label, base }) {
+  return chart(
+    root,
+    /** @type {ChartSpec<Curves>} */ ({
+      name,
+      label,
+      columns: ["Denoiser", "σ", "Value", "± s.e."],
+      rows: ({ sigmas, curves }) =>
+        curves.flatMap(({ id, levels }) =>
+          levels.map(({ mean, standardError }, i) => [
+            denoiser(id).label,
+            significant(sigmas[i]),
+            fixed(mean, 4),
+            fixed(standardError, 4),
+          ]),
+        ),
+      options({ sigmas, curves }, width) {
+        const marginLeft = Math.min(112, 0.3 * width);
+        const values = onAxis(curves.flatMap(({ levels }) => levels.map(({ mean }) => mean))).filter((v) => v > 0);
+        const low = Math.min(...values) / 1.15;
+        const high = Math.max(...values) * 1.15;
+        const log = [Math.log(low), Math.log(high)];
+        // There they are furthest apart.
+        const first = sigmas.indexOf(Math.min(...sigmas));
+        const ends = labelPlaces(
+          curves.map(({ levels }) => Math.log(Math.max(levels[first].mean, low))),
+          [log[0], log[1]],
+          HEIGHT - 72,
+        );
+        const points = curves.map(({ id, levels }) => ({
+          ...denoiser(id),
+          points: levels.map(({ mean }, i) => ({ sigma: sigmas[i], value: mean })).filter(({ value }) => value > 0),
+        }));
+        return {
+          height: HEIGHT,
+          marginTop: 32,
+          marginBottom: 40,
+          marginLeft,
+          marginRight: 36,
+          x: { type: "log", label: null, ticks: [0.1, 1, 10], tickFormat: significant, tickSize: 4 },
+          y: {
+            type: "log",
+            axis: "right",
+            domain: [low, high],
+            label: null,
+            ticks: TICKS.filter((tick) => tick >= low && tick <= high),
+            tickFormat: (/** @type {number} */ v) => significant(v, 1),
+            tickSize: 0,
+          },
+          marks: [
+            title(heading, { dx: -marginLeft }),
+            axisName("noise level σ"),
+            ...(base === undefined
+              ? []
+              : [ruleY([base], { stroke: "var(--d-g)", strokeWidth: 2, strokeDasharray: "6 3" })]),
+            ...points.flatMap(({ points: list, colour, dash, marker, hollow, short }, i) => [
+              line(list, { x: "sigma", y: "value", stroke: colour, strokeWidth: 2, strokeDasharray: dash }),
+              dot(list, {
+                x: "sigma",
+                y: "value",
+                r: 3.5,
+                symbol: marker,
+                fill: hollow ? "var(--paper)" : colour,
+                stroke: hollow ? colour : "var(--paper)",
+                strokeWidth: hollow ? 2 : 1,
+              }),
+              text([{ y: Math.exp(ends[i]) }], {
+                x: () => sigmas[first],
+                y: "y",
+                text: () => short,
+                dx: -10,
+                textAnchor: "end",
+                ...HALO,
+              }),
+            ]),
+          ],
+        };
+      },
+    }),
+  );
+}

@@ -1,0 +1,158 @@
+/** Figure V.3: from the Gaussian to the memorizing denoiser, by mixtures of more and more Gaussians. */
+import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
+import { loadLeague, missed, standingOf } from "../reports/league.js";
+import { nearestStop } from "../reports/nearest.js";
+import { provenance } from "../reports/provenance.js";
+import { chart } from "../ui/chart.js";
+import { element } from "../ui/dom.js";
+import { count, fixed, percent, significant } from "../ui/format.js";
+import { axisName, HALO, title } from "../ui/marks.js";
+import { runSlider } from "../ui/run-slider.js";
+import { keepDrawn } from "./figure.js";
+
+/**
+ * @import { Scores } from "../reports/league.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/** @typedef {{k: number, missed: number, missedError: number, error: number, errorError: number}} Point */
+/** @typedef {{name: string, n: number, points: Point[]}} Set */
+/** @typedef {{sets: Set[], sigma: number, field: "missed" | "error"}} Shown */
+
+const HEIGHT = 280;
+/** Where the axes may have ticks. */
+const TICKS = {
+  missed: [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1],
+  error: [0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 3, 5, 10, 20],
+};
+/** The sets side by side, and how their curves are drawn. */
+const SETS = /** @type {const} */ ([
+  ["main-faces", "faces", "circle", undefined],
+  ["main-mnist", "MNIST", "triangle", "6 3"],
+]);
+
+/** @param {HTMLElement} root @param {Page} page */
+export function mixturesFigure(root, page) {
+  const { store, live } = page;
+  const showLevels = runSlider(element(root, "mixtures-sigma"), store, "mixtures.sigma");
+  const drawMissed = mixturesChart(element(root, "mixtures-missed"));
+  const drawErrors = mixturesChart(element(root, "mixtures-error"));
+
+  keepDrawn(root, page, {
+    reads: ["mixtures.sigma"],
+    ask: () => Promise.all(SETS.map(([run]) => loadLeague(run))),
+    draw(reports) {
+      const levels = reports[0].sigmas.toSorted((a, b) => a - b);
+      const sigma = nearestStop(levels, store.values["mixtures.sigma"]);
+      showLevels(levels, sigma);
+      const setsAt = (/** @type {number} */ at) =>
+        reports.map((report, i) => {
+          const { n, mixtures } = standingOf(report, "many");
+          const level = report.sigmas.indexOf(at);
+          return { name: SETS[i][1], n, points: mixtures.map((scores) => pointOf(scores, level)) };
+        });
+      const sets = setsAt(sigma);
+      drawMissed({ sets, sigma, field: "missed" });
+      drawErrors({ sets, sigma, field: "error" });
+      const gains = sets.map(({ points }) => Math.min(...points.map(({ error }) => error)) / points[0].error);
+      const best = sets.map(({ points }) => points.reduce((a, b) => (b.error < a.error ? b : a)));
+      const middle = setsAt(nearestStop(levels, 1)).map(({ points }) => Math.min(...points.map(({ error }) => error)));
+      live.set({
+        "mixtures.sigma": significant(sigma),
+        "mixtures.faces": percent(1 - gains[0]),
+        "mixtures.mnist": percent(1 - gains[1]),
+        "mixtures.faces.k": count(best[0].k),
+        "mixtures.mnist.k": count(best[1].k),
+        "mixtures.source": provenance(reports[0]),
+      });
+      live.claim(
+        "mixtures.mnist",
+        1 - middle[1] > 2 * (1 - middle[0]) && 1 - middle[1] > 0.02,
+        reports.map((report) => standingOf(report, "many")),
+      );
+      root.dataset.origin = "recorded";
+      page.contents.showReport(root, reports[0]);
+    },
+  });
+}
+
+/** @param {Scores} scores @param {number} level @returns {Point} */
+const pointOf = ({ components = 1, prediction, error }, level) => ({
+  k: components,
+  missed: missed(prediction[level]),
+  missedError: prediction[level].r2.standardError,
+  error: error[level].mean,
+  errorError: error[level].standardError,
+});
+
+/** @param {HTMLElement} root */
+function mixturesChart(root) {
+  /** @type {ReturnType<typeof chart> | undefined} */
+  let draw;
+  return (/** @type {Shown} */ shown) => {
+    draw ??= chart(root, spec(shown.field));
+    draw(shown);
+  };
+}
+
+/** @param {"missed" | "error"} field @returns {ChartSpec<any>} */
+function spec(field) {
+  const what = field === "missed" ? "1 − R² to the network" : "Squared error, relative to the Gaussian’s";
+  const error = field === "missed" ? "missedError" : "errorError";
+  return /** @type {ChartSpec<Shown>} */ ({
+    name: `mixtures of Gaussians: ${what}`,
+    label: ({ sets, sigma }) =>
+      `${what} over the number of Gaussians at noise level ${significant(sigma)}: ` +
+      sets
+        .map(
+          ({ name, points }) => `on ${name} ${points.map((p) => `${fixed(p[field])} with ${count(p.k)}`).join(", ")}`,
+        )
+        .join("; "),
+    columns: ["Data", "Gaussians K", what, "± s.e."],
+    rows: ({ sets }) =>
+      sets.flatMap(({ name, points }) => points.map((p) => [name, count(p.k), fixed(p[field], 4), fixed(p[error], 4)])),
+    options({ sets }) {
+      const values = sets.flatMap(({ points }) => points.map((p) => p[field])).filter((value) => value > 0);
+      const n = Math.max(...sets.map((set) => set.n));
+      return {
+        height: HEIGHT,
+        marginTop: 32,
+        marginBottom: 40,
+        marginLeft: 40,
+        marginRight: 40,
+        x: { type: "log", label: null, ticks: [1, 4, 16, 64, n], tickFormat: count, tickSize: 4 },
+        y: {
+          type: "log",
+          // Room for the names of the two ends.
+          domain: [Math.min(...values) / 1.2, Math.max(...values) * 1.6],
+          label: null,
+          ticks: TICKS[field].filter((tick) => tick >= Math.min(...values) / 1.2 && tick <= Math.max(...values) * 1.3),
+          tickFormat: (/** @type {number} */ v) => significant(v, 2),
+          tickSize: 0,
+        },
+        marks: [
+          title(what, { dx: -40 }),
+          axisName("Gaussians K"),
+          ...(field === "error"
+            ? [ruleY([1], { stroke: "var(--d-g)", strokeWidth: 1.5, strokeDasharray: "6 3" })]
+            : []),
+          ruleX([1, n], { stroke: "var(--line)" }),
+          text([1, n], {
+            x: (k) => k,
+            text: (k) => (k === 1 ? "Gaussian" : "Memorizing"),
+            textAnchor: "middle",
+            frameAnchor: "top",
+            dy: 6,
+            fill: "var(--muted)",
+          }),
+          ...sets.flatMap(({ name, points }, i) => [
+            line(points, { x: "k", y: field, stroke: "var(--d-mixture)", strokeWidth: 2, strokeDasharray: SETS[i][3] }),
+            dot(points, { x: "k", y: field, r: 4, symbol: SETS[i][2], fill: "var(--d-mixture)" }),
+            text(points.slice(3, 4), { x: "k", y: field, text: () => name, dy: i === 0 ? -12 : 14, ...HALO }),
+          ]),
+        ],
+      };
+    },
+  });
+}

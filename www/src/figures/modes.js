@@ -1,0 +1,288 @@
+/** Figure V.6: in which order samples gain, or lose, variance along the principal axes of the training images. */
+import { dot, line, ruleY, text } from "@observablehq/plot";
+import { divergenceSentence } from "../reports/divergence.js";
+import { decayText, emergenceLaw, modesOf, modesSentence, networkName, orderText, signed } from "../reports/modes.js";
+import { provenance } from "../reports/provenance.js";
+import { ReportSource } from "../reports/source.js";
+import { runPanel } from "../runs/run-panel.js";
+import { QUICK_FACES } from "../state/data-sets.js";
+import { chart } from "../ui/chart.js";
+import { element } from "../ui/dom.js";
+import { count, sentences, significant } from "../ui/format.js";
+import { labelPlaces } from "../ui/labels.js";
+import { axisName, HALO, title } from "../ui/marks.js";
+import { reportFigure } from "./report-figure.js";
+
+/**
+ * @import { ModesCourse } from "../../pkg/hidden_gaussian.js"
+ * @import { Store } from "../state/store.js"
+ * @import { ChartSpec } from "../ui/chart.js"
+ * @import { Page } from "./figure.js"
+ */
+
+/** @typedef {{courses: ModesCourse[]}} Shown */
+
+const HEIGHT = 320;
+/** Principal axes whose variance is drawn over time, counted from 1. */
+const AXES = [1, 2, 4, 8, 16, 32, 64];
+
+/** The recorded run of modes in order. @param {Store} store */
+export const modesSource = (store) =>
+  /** @type {ReportSource<"modes">} */ (new ReportSource(store, [], () => "modes-main-faces"));
+
+/**
+ * @param {HTMLElement} root
+ * @param {Page} page
+ * @param {ReportSource<"modes">} source
+ */
+export function modesFigure(root, page, source) {
+  const { live } = page;
+  const drawVariances = variancesChart(element(root, "modes-variances"));
+  const drawTimes = timesChart(element(root, "modes-times"));
+
+  reportFigure(root, page, source, {
+    reads: [],
+    draw(report) {
+      const courses = report.findings.filter(({ moments }) => moments.length > 1);
+      drawVariances({ courses });
+      drawTimes({ courses });
+      live.set({
+        "modes.source": provenance(report, source.shownOrigin.file),
+        "modes.n": count(report.config.sizes[0]),
+        "modes.samples": count(report.config.evaluation.samples),
+      });
+      const of = (/** @type {string} */ name) => courses.find((course) => networkName(course) === name);
+      const laws = (/** @type {string} */ name) => {
+        const course = of(name);
+        return course ? [true, false].map((gains) => emergenceLaw(course, gains)) : [];
+      };
+      const [[mlp, mlpLoses], [unet, unetLoses]] = [laws("MLP"), laws("U-Net")];
+      live.set({
+        "modes.mlp": decayText(mlp),
+        "modes.unet": decayText(unet),
+        "modes.unet.order": orderText(unet, mlp),
+        "modes.mlp.loses": decayText(mlpLoses),
+        "modes.unet.loses": decayText(unetLoses),
+      });
+      live.claim("modes.order", report.final && mlp ? mlp.high < 0 : undefined, courses);
+      live.claim("modes.weaker", report.final && mlp && unet ? mlp.exponent < unet.exponent : undefined, courses);
+    },
+    say: (report) => modesSentence(report.findings),
+  });
+
+  runPanel(element(root, "run"), page, {
+    experiment: "modes",
+    seed: "modes.seed",
+    offers: (seed) => [
+      {
+        label: "Train it here",
+        about: "A small MLP and a U-Net of 16 channels on 1,024 faces of 12 × 12 pixels",
+        options: { experiment: "modes", preset: "quick", seed, data: QUICK_FACES },
+      },
+    ],
+    onReport: (report, run) =>
+      source.show(
+        report?.findings.some((/** @type {ModesCourse} */ { moments }) => moments.length > 1) ? report : undefined,
+        {
+          options: run.options,
+        },
+      ),
+    summary: (report) => sentences(modesSentence(report.findings), divergenceSentence(report)),
+  });
+}
+
+/** @param {ModesCourse[]} courses */
+const tops = (courses) => courses.flatMap(({ moments }) => moments.map(({ step }) => step));
+
+/** The variance of samples along some axes, over training. @param {HTMLElement} root */
+function variancesChart(root) {
+  return chart(
+    root,
+    /** @type {ChartSpec<Shown>} */ ({
+      name: "variance of samples along principal axes",
+      label: ({ courses }) =>
+        `Variance of samples along principal axes over training, as a fraction of the images’ variance, for ${courses.map(networkName).join(" and ")}`,
+      columns: ["Network", "Axis", "Variance λ", "Steps", "Samples’ variance"],
+      rows: ({ courses }) =>
+        courses.flatMap((course) =>
+          AXES.filter((axis) => axis <= course.variances.length).flatMap((axis) =>
+            course.moments.map(({ step, variances }) => [
+              networkName(course),
+              axis,
+              significant(course.variances[axis - 1]),
+              count(step),
+              significant(variances[axis - 1]),
+            ]),
+          ),
+        ),
+      options({ courses }) {
+        const curves = courses.flatMap((course) =>
+          AXES.filter((axis) => axis <= course.variances.length).flatMap((axis) =>
+            course.moments.map(({ step, variances }) => ({
+              network: networkName(course),
+              axis,
+              step,
+              ratio: variances[axis - 1] / course.variances[axis - 1],
+            })),
+          ),
+        );
+        const last = Math.max(10, ...tops(courses));
+        const heights = curves.map(({ ratio }) => Math.log(ratio)).filter(Number.isFinite);
+        /** The numbers of the axes, none on another. */
+        const numbers = courses.flatMap((course) => {
+          const first = curves.filter(({ network, step }) => network === networkName(course) && step === 1);
+          const places = labelPlaces(
+            first.map(({ ratio }) => Math.log(ratio)),
+            [Math.min(...heights), Math.max(...heights)],
+            HEIGHT - 84,
+          );
+          return first.map((point, i) => ({ ...point, ratio: Math.exp(places[i]) }));
+        });
+        const colour = (/** @type {number} */ axis) =>
+          `color-mix(in oklab, var(--d-l), var(--d-g) ${Math.round((100 * AXES.indexOf(axis)) / (AXES.length - 1))}%)`;
+        return {
+          height: HEIGHT,
+          marginTop: 44,
+          marginBottom: 40,
+          marginLeft: 40,
+          marginRight: 16,
+          fx: { domain: courses.map(networkName), label: null, padding: 0.08 },
+          x: {
+            type: "log",
+            label: null,
+            domain: [1, last],
+            ticks: 4,
+            tickFormat: (/** @type {number} */ x) => (Number.isInteger(Math.log10(x)) ? count(x) : ""),
+            tickSize: 4,
+          },
+          y: {
+            type: "log",
+            label: null,
+            ticks: 4,
+            tickFormat: (/** @type {number} */ y) => (Number.isInteger(Math.log10(y)) ? significant(y) : ""),
+            tickSize: 0,
+          },
+          marks: [
+            ruleY([1], { stroke: "var(--muted)" }),
+            title("Variance of the samples over that of the images", { dx: -40, dy: -38, facet: "super" }),
+            axisName("training steps", { facet: "super" }),
+            line(curves, {
+              fx: "network",
+              x: "step",
+              y: "ratio",
+              z: "axis",
+              stroke: ({ axis }) => colour(axis),
+              strokeWidth: 2,
+            }),
+            text(numbers, { fx: "network", x: "step", y: "ratio", text: "axis", dx: 8, dy: -7, ...HALO }),
+          ],
+        };
+      },
+    }),
+  );
+}
+
+/** When axes emerge, against their variance. @param {HTMLElement} root */
+function timesChart(root) {
+  return chart(
+    root,
+    /** @type {ChartSpec<Shown>} */ ({
+      name: "emergence against variance",
+      label: ({ courses }) => `When principal axes emerge, by their variance. ${modesSentence(courses)}`,
+      columns: ["Network", "Axis", "Variance λ", "First samples’ variance", "Emerges after steps"],
+      rows: ({ courses }) =>
+        courses.flatMap((course) =>
+          modesOf(course).map(({ axis, variance, start, step }) => [
+            networkName(course),
+            axis,
+            significant(variance),
+            significant(start),
+            step === null ? "–" : count(Math.round(step)),
+          ]),
+        ),
+      options({ courses }) {
+        const points = courses.flatMap((course) =>
+          modesOf(course).flatMap((mode) => (mode.step === null ? [] : { network: networkName(course), ...mode })),
+        );
+        const laws = courses.flatMap((course) =>
+          [true, false].flatMap((gains) => {
+            const law = emergenceLaw(course, gains);
+            const own = points.filter((point) => point.network === networkName(course) && point.gains === gains);
+            if (!law || own.length < 3) return [];
+            const ends = [
+              Math.min(...own.map(({ variance }) => variance)),
+              Math.max(...own.map(({ variance }) => variance)),
+            ];
+            return ends.map((variance, end) => ({
+              network: networkName(course),
+              key: `${networkName(course)} ${gains}`,
+              variance,
+              step: law.scale * variance ** law.exponent,
+              gains,
+              // Where there is room: on the side of the other axes.
+              label: (end === 0) === gains ? `${networkName(course)}: λ to the ${signed(law.exponent)}` : "",
+            }));
+          }),
+        );
+        return {
+          height: HEIGHT,
+          marginTop: 28,
+          marginBottom: 40,
+          marginLeft: 48,
+          marginRight: 16,
+          x: {
+            type: "log",
+            label: null,
+            ticks: 4,
+            tickFormat: (/** @type {number} */ x) => (Number.isInteger(Math.log10(x)) ? significant(x) : ""),
+            tickSize: 4,
+            inset: 8,
+          },
+          y: {
+            type: "log",
+            label: null,
+            ticks: 4,
+            tickFormat: (/** @type {number} */ y) => (Number.isInteger(Math.log10(y)) ? count(y) : ""),
+            tickSize: 0,
+            inset: 8,
+          },
+          marks: [
+            title("Steps until an axis emerges", { dx: -48, dy: -24 }),
+            axisName("variance λ of the images along it"),
+            ...["MLP", "U-Net"].flatMap((network, i) => [
+              dot(
+                points.filter((point) => point.network === network),
+                {
+                  x: "variance",
+                  y: "step",
+                  r: 4,
+                  symbol: i === 0 ? "circle" : "diamond2",
+                  fill: ({ gains }) => (gains ? "var(--d-m)" : "var(--d-theta)"),
+                  fillOpacity: 0.75,
+                },
+              ),
+            ]),
+            line(laws, { x: "variance", y: "step", z: "key", stroke: "var(--ink)", strokeWidth: 1.5 }),
+            ...["MLP", "U-Net"].flatMap((network, i) =>
+              [true, false].map((gains) =>
+                text(
+                  laws.filter((law) => law.network === network && law.gains === gains),
+                  {
+                    x: "variance",
+                    y: "step",
+                    text: "label",
+                    textAnchor: gains ? "end" : "start",
+                    dx: gains ? -10 : 10,
+                    // The lines of the two may end at the same place.
+                    dy: i === 0 ? -8 : 8,
+                    ...HALO,
+                  },
+                ),
+              ),
+            ),
+          ],
+        };
+      },
+    }),
+  );
+}

@@ -1,0 +1,93 @@
+/** The reports of Section V: the league of theories, and the edge of memorization. */
+import { loadRun } from "./recorded.js";
+
+/**
+ * @import { DenoiserId, Estimate, Status } from "../../pkg/hidden_gaussian.js"
+ * @import { Report } from "./report.js"
+ */
+
+/**
+ * @typedef {{r2: Estimate, pearson: Estimate}} Prediction
+ *
+ * @typedef {object} Scores how a theory does with one setting; lists run over the noise levels
+ * @property {number[]} [windows] pixels on a side
+ * @property {number} [threshold]
+ * @property {number} [components]
+ * @property {Prediction[]} prediction of the network's denoised images
+ * @property {Estimate[]} error squared, relative to the Gaussian's
+ *
+ * @typedef {Scores & {
+ *   id: DenoiserId,
+ *   uncalibrated?: Scores,
+ *   samplesPrediction: Prediction,
+ *   samplesCosine: Estimate,
+ *   samples: string,
+ * }} Theory
+ *
+ * @typedef {{picture: string, reach: number, cosine: number}} Field
+ *
+ * @typedef {object} Standing a network and the theories beside it
+ * @property {number} n
+ * @property {number} parameters
+ * @property {{kind: "mlp" | "unet", width: number}} architecture
+ * @property {number} step
+ * @property {Status} status
+ * @property {{memorized: Estimate}} closeness
+ * @property {Estimate[]} error
+ * @property {string} samples
+ * @property {string} nearest
+ * @property {Estimate[]} entropy
+ * @property {Theory[]} theories
+ * @property {Scores[]} mixtures
+ * @property {{sigma: number, pixel: [number, number], fields: Partial<Record<DenoiserId, Field>>}[]} sensitivity
+ *
+ * @typedef {object} Edge
+ * @property {number} n
+ * @property {number} predicted
+ * @property {number | null} measured
+ * @property {Estimate[]} entropy
+ * @property {number[]} predictedEntropy
+ * @property {number[]} largestWeight
+ * @property {number[]} windows
+ *
+ * @typedef {Omit<Report, "findings"> & {findings: Standing[]}} LeagueReport
+ * @typedef {Omit<Report, "findings"> & {findings: Edge[]}} EdgeReport
+ */
+
+/** @param {string} run such as main-faces @returns {Promise<LeagueReport>} */
+export const loadLeague = (run) => loadRun(`league-${run}`);
+
+/** @param {string} data @returns {Promise<EdgeReport>} */
+export const loadEdge = (data) => loadRun(`edge-main-${data}`);
+
+/** The network of few or of many training images. @param {LeagueReport} report @param {"few" | "many"} which */
+export function standingOf({ findings }, which) {
+  const sorted = findings.toSorted((a, b) => a.n - b.n);
+  return sorted[which === "few" ? 0 : sorted.length - 1];
+}
+
+/** What R² leaves unexplained. @param {Prediction} prediction */
+export const missed = ({ r2 }) => 1 - r2.mean;
+
+/**
+ * What a theory leaves unexplained over all noise levels: a geometric mean, since the shares differ by orders of magnitude.
+ * @param {Scores} scores
+ */
+export const unexplained = ({ prediction }) =>
+  Math.exp(mean(prediction.map((level) => Math.log(Math.max(missed(level), 1e-9)))));
+
+/** The theories, the best predictor of the network first. @param {Standing} standing */
+export const ranked = ({ theories }) => theories.toSorted((a, b) => unexplained(a) - unexplained(b));
+
+/** The theory that leads at a noise level, by what `cost` says of it. @param {Theory[]} theories @param {(theory: Theory) => number} cost */
+export const leader = (theories, cost) => theories.reduce((best, one) => (cost(one) < cost(best) ? one : best));
+
+/** @param {number[]} values */
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** A theory's free parameter in a few letters, at a noise level. @param {Scores} scores @param {number} level */
+export function settingAt({ windows, threshold, components }, level) {
+  if (windows) return `P = ${windows[level]}`;
+  if (threshold !== undefined) return `τ = ${threshold}`;
+  return components === undefined ? "" : `K = ${components}`;
+}

@@ -1,0 +1,104 @@
+/** How long a run would take on this machine, before anything is trained: its operations over the rate of the engine. */
+import TABLES from "../tables.json" with { type: "json" };
+
+/**
+ * @import { EngineInfo, RunOptions } from "../engine/protocol.js"
+ * @import { EngineChoice } from "../state/parameters.js"
+ */
+
+/**
+ * @typedef {object} Machine
+ * @property {number} cores
+ * @property {EngineChoice} choice
+ * @property {EngineInfo["rates"]} rates of a matrix multiply, in 10⁹ operations per second; the CPU's for one core
+ * @property {Partial<Record<"cpu" | "gpu", number>>} reached the same of runs that were trained here
+ */
+
+/**
+ * What a run reaches of the rate of a matrix multiply: small layers, optimizer, noise and evaluation take the rest. In Chromium on
+ * two cores, at 56 GFLOP/s each, Figure II.1's small MLPs took 21 s and Figure III.1's took 77 s.
+ */
+const EFFICIENCY = 0.2;
+
+/** The networks of a configuration, each as often as it has steps. @param {any} config */
+function networkSteps({ sizes = [], seeds, train, trainLong, widths = [], widthSizes = [] }) {
+  const each = seeds?.length ?? 1;
+  if (trainLong) return each * (sizes.length * trainLong.steps + widths.length * widthSizes.length * train.steps);
+  return each * sizes.length * train.steps;
+}
+
+/** How many networks a configuration trains. @param {any} config */
+export const networkCount = ({ sizes = [], seeds, widths = [], widthSizes = [] }) =>
+  (seeds?.length ?? 1) * (sizes.length + widths.length * widthSizes.length);
+
+/**
+ * The whole configuration of a run, as far as its size matters.
+ * @param {Pick<RunOptions, "experiment" | "preset" | "config">} options
+ * @returns {any}
+ */
+export function configOf({ experiment, preset, config = {} }) {
+  const base = /** @type {any} */ (TABLES.presets)[experiment][preset];
+  /** @param {any} train @param {any} [changes] */
+  const changed = (train, changes) => ({
+    ...train,
+    ...changes,
+    architecture: { ...train.architecture, ...changes?.architecture },
+  });
+  return {
+    ...base,
+    ...config,
+    train: changed(base.train, config.train),
+    ...(base.trainLong && { trainLong: changed(base.trainLong, config.trainLong) }),
+  };
+}
+
+/** The preset whose work is known for a network of the other kind than the chosen preset’s. */
+const PRESET_OF = /** @type {const} */ ({ mlp: "quick", unet: "faithful" });
+/** Pixel values of the images that MLPs of the presets are trained on. */
+const MLP_PIXELS = 12 * 12;
+
+/**
+ * What a training step costs, in proportion to others of the same kind of network: a U-Net works on every pixel, an MLP has
+ * them in its first and its last layer.
+ * @param {any} train
+ * @param {number} pixels
+ */
+function stepCost({ architecture: { kind, width, depth = 2 }, batch }, pixels) {
+  return batch * (kind === "unet" ? pixels * width ** 2 : 2 * pixels * width + depth * width ** 2);
+}
+
+/**
+ * The work of a run in 10⁹ operations. The library counts it for each preset; what differs from the preset counts in proportion.
+ * @param {Pick<RunOptions, "experiment" | "preset" | "config"> & Partial<Pick<RunOptions, "data">>} options
+ */
+export function gigaflop(options) {
+  const { experiment, data } = options;
+  const config = configOf(options);
+  const { kind } = config.train.architecture;
+  const chosen = configOf({ experiment, preset: options.preset });
+  const preset =
+    kind === chosen.train.architecture.kind ? options.preset : PRESET_OF[/** @type {"mlp" | "unet"} */ (kind)];
+  const base = configOf({ experiment, preset });
+  const { height = 0, width = 0 } = base.train.architecture.shape ?? {};
+  const usual = height * width || MLP_PIXELS;
+  const pixels = data ? data.size ** 2 : usual;
+  const whole = /** @type {any} */ (TABLES.gigaflop)[experiment][preset];
+  const perStep = stepCost(config.train, pixels) / stepCost(base.train, usual);
+  return (whole * perStep * networkSteps(config)) / networkSteps(base);
+}
+
+/**
+ * @param {Parameters<typeof gigaflop>[0]} options
+ * @param {Machine} machine
+ * @returns {{seconds: number, engine: "cpu" | "gpu"} | undefined} undefined when the engines were not measured
+ */
+export function estimate(options, { cores, choice, rates, reached }) {
+  // On the CPU each network may have a core of its own.
+  const workers = Math.min(cores, networkCount(configOf(options)));
+  const speeds = {
+    cpu: reached.cpu ?? EFFICIENCY * (rates.cpu ?? 0) * workers,
+    gpu: reached.gpu ?? EFFICIENCY * (rates.gpu ?? 0),
+  };
+  const engine = choice === "auto" ? (speeds.gpu > speeds.cpu ? "gpu" : "cpu") : choice;
+  return speeds[engine] > 0 ? { seconds: gigaflop(options) / speeds[engine], engine } : undefined;
+}

@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { isSound } from "../src/reports/divergence.js";
+import { bySeeds, overSeeds, rangeOf, seedCount, seedsSentence } from "../src/reports/seeds.js";
+import { compareEstimates } from "../src/reports/verdicts.js";
+
+/** @param {number} mean @param {number} [standardError] */
+const estimate = (mean, standardError = 0.02) => ({ mean, standardError, count: 100 });
+
+/** @param {number} seed @param {number} mean @param {any} [status] */
+const network = (seed, mean, status = { name: "learning" }) => ({
+  n: 32,
+  seed,
+  status,
+  error: { heldOut: [estimate(mean), estimate(2 * mean)] },
+  ...(seed === 1 && { samples: "pictures" }),
+});
+
+test("one seed stays what it is", () => {
+  const one = network(1, 0.5);
+  assert.equal(overSeeds([one]), one);
+  assert.deepEqual(rangeOf(one.error.heldOut[0]), [0.5, 0.5]);
+});
+
+test("of several seeds every estimate is the mean, with its range; pictures are the first one's", () => {
+  const all = overSeeds([network(1, 0.1), network(2, 0.3), network(3, 0.2)]);
+  const [first, second] = all.error.heldOut;
+  assert.ok(Math.abs(first.mean - 0.2) < 1e-12);
+  assert.deepEqual(rangeOf(first), [0.1, 0.3]);
+  assert.deepEqual(rangeOf(second), [0.2, 0.6]);
+  assert.ok(Math.abs(first.standardError - 0.02 / Math.sqrt(3)) < 1e-12);
+  assert.equal(first.count, 300);
+  assert.equal(all.samples, "pictures");
+  assert.equal(all.n, 32);
+});
+
+test("a seed that diverged marks them all, and what is not a number stays so", () => {
+  const diverged = { name: "diverged", step: 7 };
+  const all = overSeeds([network(1, 0.1), network(2, NaN, diverged)]);
+  assert.deepEqual(all.status, diverged);
+  assert.ok(Number.isNaN(all.error.heldOut[0].mean));
+  assert.ok(!isSound(/** @type {any} */ (all)));
+});
+
+test("seeds are grouped by what else tells networks apart", () => {
+  const list = [network(1, 0.1), { ...network(1, 0.5), n: 64 }, network(2, 0.3)];
+  assert.deepEqual(
+    bySeeds(list, ({ n }) => n).map(({ n, error }) => [n, error.heldOut[0].mean]),
+    [
+      [32, 0.2],
+      [64, 0.5],
+    ],
+  );
+  assert.equal(
+    seedCount(list, ({ n }) => n),
+    2,
+  );
+  assert.equal(seedsSentence(1), "One seed.");
+  assert.equal(seedsSentence(3), "Means over 3 seeds; bars span their range.");
+});
+
+test("estimates are about equal within two standard errors of their difference", () => {
+  assert.equal(compareEstimates(estimate(0.136, 0.002), estimate(0.132, 0.002)), "equal");
+  assert.equal(compareEstimates(estimate(0.14, 0.002), estimate(0.132, 0.002)), "larger");
+  assert.equal(compareEstimates(estimate(0.12, 0.002), estimate(0.132, 0.002)), "smaller");
+  assert.equal(compareEstimates(estimate(NaN), estimate(1)), undefined);
+  assert.equal(compareEstimates(undefined, estimate(1)), undefined);
+});
