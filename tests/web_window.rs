@@ -1,5 +1,5 @@
-//! The engines in a browser's window. The page has them in workers (`web_worker.rs`), where all tests
-//! run; here are those that use the whole of an engine.
+//! The engines in a browser's window. The page runs them in workers (`web_worker.rs`), where all tests
+//! run; this file has only those that use a whole engine.
 #![cfg(target_arch = "wasm32")]
 
 mod common;

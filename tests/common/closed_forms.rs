@@ -1,5 +1,5 @@
 //! The exact denoisers, the sampler and the metrics against closed forms and f64 references.
-//! Written for any engine; `native/closed_forms.rs` and `native/gpu/closed_forms.rs` run them on both.
+//! They take any engine; `native/closed_forms.rs` and `native/gpu/closed_forms.rs` run them on both.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use nalgebra::DVector;
 
 use super::random;
 
-/// Correlated images with a mean: `n` rows of `dim` numbers, of a few strong directions.
+/// Correlated images with a mean: `n` rows of `dim` numbers, with a few strong directions.
 pub(super) fn images(index: u32, n: usize, dim: usize) -> Vec<f32> {
     let noise = random(index, n * dim);
     let walk = |row: &[f32]| {
@@ -58,7 +58,7 @@ pub(super) async fn denoise(
     loaded.read(out).await.unwrap()
 }
 
-/// Eq. 4 in f64, by the book.
+/// Eq. 4 in f64, term by term.
 pub(super) fn empirical_f64(set: &[f32], dim: usize, x: &[f32], sigma: f64) -> Vec<f64> {
     let x = to_f64(x);
     let logits: Vec<f64> = set
@@ -77,7 +77,7 @@ pub(super) fn empirical_f64(set: &[f32], dim: usize, x: &[f32], sigma: f64) -> V
 }
 
 /// Two members whose training sets overlap, over several tiles, at noise levels from where every
-/// naive exponent underflows to where all images weigh the same.
+/// naive exponent underflows to where all images have the same weight.
 pub async fn empirical_is_eq_4(engine: &Engine) {
     for (n, dim) in [(1, 5), (3, 1), (600, 7), (1100, 65)] {
         let pool = images(1, n, dim);
@@ -102,9 +102,9 @@ pub async fn empirical_is_eq_4(engine: &Engine) {
     }
 }
 
-/// At the size of photographs products in f32 are off by more than near-duplicates differ. Their weights
-/// are right nevertheless: images that differ by a few σ, a noisy image half-way between two others,
-/// duplicates, and one with nothing near it.
+/// At the size of photographs, products in f32 have larger errors than near-duplicates differ by. Their
+/// weights are right nevertheless: images that differ by a few σ, a noisy image halfway between two others,
+/// duplicates, and one with no image near it.
 pub async fn near_ties_are_settled(engine: &Engine) {
     let (n, dim) = (530, 3072);
     // The standard deviation of the data is 0.5.
@@ -138,7 +138,7 @@ pub async fn near_ties_are_settled(engine: &Engine) {
             let expected = empirical_f64(&pool, dim, x, f64::from(sigma));
             let error = got.iter().zip(&expected).map(|(a, b)| (f64::from(*a) - b).powi(2));
             let error = (error.sum::<f64>() / dim as f64).sqrt();
-            // Half-way between two images 40 apart, f32 can only just tell which is nearer.
+            // Halfway between two images 40 apart, f32 can barely distinguish which is nearer.
             let bound = if i == 2 { 0.02 } else { 1e-4 * f64::from(sigma) + 1e-7 };
             assert!(error < bound, "σ={sigma}, row {i}: {error}");
         }
@@ -154,8 +154,8 @@ pub async fn near_ties_are_settled(engine: &Engine) {
     }
 }
 
-/// Full-rank and rank-deficient sets, so both the covariance and the Gram route; the members differ
-/// in rank.
+/// Full-rank and rank-deficient sets, so both the covariance and the Gram matrix are used; the members
+/// differ in rank.
 pub async fn gaussian_is_eq_7(engine: &Engine) {
     for (n, dim) in [(1, 5), (4, 7), (40, 65), (300, 63), (9, 301), (330, 301)] {
         let sets = TrainingSets::new(images(3, n, dim), dim, vec![0..n, 0..n.div_ceil(2)]).unwrap();
@@ -179,7 +179,7 @@ pub async fn gaussian_is_eq_7(engine: &Engine) {
     }
 }
 
-/// Samples `rows` images with one denoiser for one member; returns noise, trajectory ends.
+/// Samples `rows` images with one denoiser for one member; returns the noise and the ends of the paths.
 async fn sample(
     engine: &Engine,
     sampler: &Sampler,
@@ -212,7 +212,7 @@ pub async fn samplers_converge_to_the_closed_form(engine: &Engine) {
     let dim = 9;
     let sets = TrainingSets::single(images(5, 200, dim), dim).unwrap();
     let gaussian = Gaussian::fit(&sets).unwrap();
-    // One noise level fewer than infinity: stop at σ = 0.05, where the closed form is compared.
+    // Stop at σ = 0.05, where the closed form is compared.
     let (high, low) = (20.0, 0.05);
     let error = async |method, steps: usize| {
         let sampler =
@@ -295,7 +295,7 @@ pub async fn empirical_samples_are_training_images(engine: &Engine) {
     );
 }
 
-/// D_G's linearity is what the algebra says, and its affine part accounts for all that is missing.
+/// D_G's linearity has its closed form, and its affine part accounts for the whole deviation from 1.
 pub async fn linearity_of_the_gaussian(engine: &Engine) {
     let (dim, pairs) = (12, 40);
     let mut train = images(7, 50, dim);
@@ -321,7 +321,7 @@ pub async fn linearity_of_the_gaussian(engine: &Engine) {
     }
 }
 
-/// Cosine and NMSE of D_G in f64, on the pairs and noise that the probe draws.
+/// Cosine and NMSE of D_G in f64, on the pairs and noise that the metric draws.
 fn linearity_f64(
     fit: &GaussianFit,
     images: &[f32],
@@ -351,7 +351,7 @@ fn linearity_f64(
     sums.map(|sum| sum / pairs as f64)
 }
 
-/// Eq. 6 between D_G and D_M, against f64; and a denoiser differs from itself by nothing.
+/// Eq. 6 between D_G and D_M, against f64; a denoiser does not differ from itself.
 pub async fn score_difference_is_eq_6(engine: &Engine) {
     let (dim, rows) = (10, 21);
     let sets = TrainingSets::single(images(9, 70, dim), dim).unwrap();
@@ -390,7 +390,7 @@ pub async fn score_difference_is_eq_6(engine: &Engine) {
     }
 }
 
-/// A single image, many that are alike, and some that differ in one pixel only.
+/// A single image, many equal images, and some that differ in only one pixel.
 pub async fn degenerate_sets_denoise_to_their_mean(engine: &Engine) {
     let dim = 6;
     let x = random(11, dim);
@@ -405,7 +405,7 @@ pub async fn degenerate_sets_denoise_to_their_mean(engine: &Engine) {
         let gaussian = Gaussian::fit(&sets).unwrap();
         for denoiser in [&gaussian as &dyn Denoiser, &Empirical::new(sets.clone())] {
             let answer = denoise(engine, 1, denoiser, &x, &[0.5]).await;
-            // The pixel that varies has a mean of 0.25, too, but it may be answered by another value.
+            // The pixel that varies also has a mean of 0.25, but its denoised value may differ.
             for value in &answer[1..] {
                 assert!((value - 0.25).abs() < 1e-6, "{answer:?}");
             }
@@ -414,7 +414,7 @@ pub async fn degenerate_sets_denoise_to_their_mean(engine: &Engine) {
     }
 }
 
-/// Of one training image, every sample that is it is a copy: there is no other to be near to.
+/// With one training image, every sample that equals it is a copy, since there is no second image.
 pub async fn copies_of_a_single_image_are_copies(engine: &Engine) {
     let dim = 6;
     let image = random(12, dim);

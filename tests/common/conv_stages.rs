@@ -19,7 +19,7 @@ const SIDES: [usize; 4] = [1, 2, 5, 8];
 const CHANNELS: [usize; 4] = [1, 3, 7, 16];
 const BATCHES: [usize; 3] = [1, 3, 65];
 
-/// All passes of a convolution whose channels lie between other channels: some before, some behind.
+/// All passes of a convolution whose channels lie between other channels.
 async fn compare_convolution(
     gpu: &Engine,
     failures: &mut Failures,
@@ -48,7 +48,7 @@ async fn compare_convolution(
 
 const SCALES: [Scale; 3] = [Scale::Same, Scale::Half, Scale::Double];
 
-/// The scales take turns over sizes and batches: all combinations take over a minute.
+/// The scales alternate over sizes and batches: all combinations would take over a minute.
 pub async fn convolutions_on_odd_shapes(gpu: &Engine) {
     let mut failures = Failures::default();
     let shapes = SIDES.iter().enumerate().flat_map(|(i, height)| {
@@ -64,7 +64,7 @@ pub async fn convolutions_on_odd_shapes(gpu: &Engine) {
     }
 }
 
-/// Four channels are loaded at once there.
+/// With these sizes, four channels are loaded at once.
 pub async fn convolutions_on_multiples_of_four(gpu: &Engine) {
     let mut failures = Failures::default();
     for (i, scale) in SCALES.into_iter().enumerate() {
@@ -101,9 +101,7 @@ pub async fn image_stages_on_odd_shapes(gpu: &Engine) {
                                 p, v[0], affine, v[2], d_film, d_x, keep, groups,
                             )?;
                             if norm {
-                                group_norm_backward::record(
-                                    p, v[0], v[3], film, d_film, d_x, groups,
-                                )?;
+                                group_norm_backward::record(p, v[0], affine, d_film, d_x, groups)?;
                             }
                         }
                         Ok(())

@@ -1,4 +1,4 @@
-//! Linear distillation (eq. 5) against closed forms. Written for any engine.
+//! Linear distillation (eq. 5) against closed forms, on any engine.
 
 use hidden_gaussian::Result;
 use hidden_gaussian::compute::{Buffer, Engine, Program, View};
@@ -17,7 +17,7 @@ use super::random;
 
 const SEED: u64 = 5;
 
-/// The approximations of `denoiser` on one set of `images` for each member.
+/// Distils `denoiser` on one set of `images` per member.
 async fn distil(
     engine: &Engine,
     denoiser: &dyn Denoiser,
@@ -42,7 +42,7 @@ fn affine_form(fit: &GaussianFit, sigma: f64) -> (DMatrix<f64>, DVector<f64>) {
     (w, b)
 }
 
-/// A network of one linear layer, whatever the noise: `D(x) = W x + b`, one for each member.
+/// A network of one linear layer, whatever the noise: `D(x) = W x + b`, one per member.
 #[derive(Debug)]
 struct OneLayer {
     weights: Vec<f32>,
@@ -94,9 +94,9 @@ impl Placed for PlacedOneLayer {
     }
 }
 
-/// What is linear is its own best linear approximation: at every noise level of the paper, for
+/// A linear denoiser is its own best linear approximation: at every noise level of the paper, for
 /// members that differ, by either method, on images that are the same for all members or not, and
-/// also where these span fewer directions than there are.
+/// also where the images span fewer directions than there are.
 pub async fn distilling_a_linear_network_returns_it(engine: &Engine) {
     let dim = 12;
     let sets = TrainingSets::new(images(1, 90, dim), dim, vec![0..60, 30..90, 0..9]).unwrap();
@@ -131,8 +131,8 @@ pub async fn distilling_a_linear_network_returns_it(engine: &Engine) {
     }
 }
 
-/// Images of more numbers go another way: more threads, another factorization. A linear network is its
-/// own approximation there, too; images that do not determine it are refused.
+/// Larger images take another code path: more threads, another factorization. There, too, a linear network
+/// is its own approximation, and images that do not determine it are refused.
 pub async fn large_images_are_distilled(engine: &Engine) {
     let dim = 261;
     let layer = OneLayer::random(dim, 1);
@@ -153,8 +153,8 @@ pub async fn large_images_are_distilled(engine: &Engine) {
     }
 }
 
-/// What is left of D_M has nothing linear in it: over the very draws that were fitted, the residual
-/// is orthogonal to the noisy images and to 1. And descent ends where the normal equations do.
+/// The residual of D_M has no linear part: over the very draws that were fitted, it is orthogonal to the
+/// noisy images and to 1. Descent ends at the solution of the normal equations.
 pub async fn distillation_leaves_nothing_linear(engine: &Engine) {
     let (dim, count, batches) = (6, 100, 3);
     let set = images(3, 20, dim);
@@ -176,7 +176,7 @@ pub async fn distillation_leaves_nothing_linear(engine: &Engine) {
             let mut noise = vec![0.0; DISTILLATION_ROWS * dim];
             fill_normals(SEED, Stream::MetricNoise, 1000 + batch, &mut noise);
             for (row, noise) in noise.chunks_exact(dim).enumerate() {
-                // Each image has its turn again when all had theirs.
+                // The images are used cyclically.
                 let image = (batch as usize * DISTILLATION_ROWS + row) % count;
                 let clean = &other.images(0)[image * dim..][..dim];
                 let x: Vec<f32> = clean.iter().zip(noise).map(|(y, n)| y + sigma * n).collect();
@@ -191,13 +191,13 @@ pub async fn distillation_leaves_nothing_linear(engine: &Engine) {
         }
         let correlation = products.norm() / (residuals * inputs).sqrt();
         assert!(correlation < 1e-4, "σ={sigma}: {correlation}");
-        // And there is something left: D_M is not linear where it chooses between images.
+        // The residual is not zero: D_M is not linear where it chooses between images.
         let mean_square = residuals / f64::from(batches) / DISTILLATION_ROWS as f64;
         assert!(sigma > 1.0 || mean_square > 1e-3, "σ={sigma}: {mean_square}");
     }
 }
 
-/// Which images matters: D_M is optimal for its training images, so on those its best linear
+/// The choice of images matters: D_M is optimal for its training images, so on those its best linear
 /// approximation is their D_G, although D_M is nothing like it. On other images it is not.
 pub async fn distilled_on_its_training_images_the_optimum_is_gaussian(engine: &Engine) {
     let dim = 5;

@@ -1,4 +1,4 @@
-//! What must hold of an experiment on either engine, of which only the name is known.
+//! What must hold for every experiment on either engine.
 
 use std::time::Duration;
 
@@ -17,12 +17,15 @@ pub fn split() -> Split {
 pub fn tiny(experiment: &str, split: &Split) -> Value {
     let mut config = by_name(experiment).unwrap().preset(Preset::Quick, split.shape(), 5).unwrap();
     config["sizes"] = json!([2, 5, 20]);
-    for train in ["train", "trainLong"] {
-        if let Some(train) = config.get_mut(train) {
+    for path in ["/train", "/trainLong", "/others/0"] {
+        if let Some(train) = config.pointer_mut(path) {
             train["architecture"] = json!({"kind": "mlp", "width": 12, "depth": 1});
             train["steps"] = json!(24);
             train["batch"] = json!(5);
         }
+    }
+    if let Some(schedule) = config.get_mut("schedule") {
+        *schedule = json!({"first": 3, "perDoubling": 1});
     }
     if experiment == "emergence" {
         config["widths"] = json!([8, 20]);
@@ -45,7 +48,7 @@ pub async fn start(engine: &Engine, experiment: &str, split: &Split) -> Box<dyn 
     by_name(experiment).unwrap().start(engine, split, config).await.unwrap()
 }
 
-/// Trains on for at most `slices` slices.
+/// Trains for at most `slices` more slices.
 pub async fn advance(run: &mut dyn AnyRun, slices: usize) -> Progress {
     let mut progress = run.advance(Duration::ZERO).await.unwrap();
     for _ in 1..slices {
@@ -57,25 +60,25 @@ pub async fn advance(run: &mut dyn AnyRun, slices: usize) -> Progress {
     progress
 }
 
-/// A report without what is never the same twice.
+/// A report without the fields that differ between runs.
 pub async fn report(run: &mut dyn AnyRun, detail: Detail) -> Value {
     let mut report = serde_json::to_value(&*run.report(detail).await.unwrap()).unwrap();
     assert!(report["seconds"].take().as_f64().unwrap() > 0.0);
     report
 }
 
-/// Saved on the way and restored into a new run, it ends at the same bits as one that never stopped;
-/// and looking does not change it.
+/// A run that is saved midway and restored into a new run ends at the same bits as one that never stopped;
+/// measuring does not change it.
 pub async fn a_restored_experiment_goes_on(engine: &Engine) {
     let split = split();
-    for experiment in ["transition", "emergence"] {
+    for experiment in ["transition", "emergence", "clocks", "modes"] {
         let mut straight = start(engine, experiment, &split).await;
         assert!(advance(&mut *straight, usize::MAX).await.is_done());
         let expected = report(&mut *straight, Detail::Full).await;
         assert_eq!(expected["final"], json!(true));
 
         let mut paused = start(engine, experiment, &split).await;
-        // Three ensembles of 24 steps; all of them are past their first checkpoint then.
+        // Three ensembles of 24 steps; by then all of them are past their first checkpoint.
         let before = advance(&mut *paused, if experiment == "emergence" { 30 } else { 9 }).await;
         assert!(!before.is_done());
         let preview = report(&mut *paused, Detail::Preview).await;
@@ -93,8 +96,8 @@ pub async fn a_restored_experiment_goes_on(engine: &Engine) {
     }
 }
 
-/// A preview is a report like the full one, of the same samples, but fewer.
-pub async fn a_glance_is_a_small_report(engine: &Engine) {
+/// A preview is a report like the full one, with fewer of the same samples.
+pub async fn a_preview_is_a_small_report(engine: &Engine) {
     let split = split();
     let mut run = start(engine, "gaussian-bias", &split).await;
     advance(&mut *run, usize::MAX).await;
@@ -118,7 +121,7 @@ pub async fn a_glance_is_a_small_report(engine: &Engine) {
         let difference = trained(report, "/against/gaussian/difference/train").unwrap();
         assert_eq!(difference.as_array().unwrap().len(), levels);
     }
-    // D_L is distilled for the full report only; it is compared with all that follow in the table.
+    // D_L is distilled only for the full report; it is compared with all that follow in the table.
     assert!(of_preview["denoisers"].get("linear").is_none());
     let linear = &of_full["denoisers"]["linear"];
     assert_eq!(ids(&linear["against"]), ["empirical", "gaussian"]);
@@ -129,7 +132,7 @@ pub async fn a_glance_is_a_small_report(engine: &Engine) {
     }
 }
 
-/// A run that began on the CPU goes on here.
+/// A run that began on the CPU continues on `engine`.
 pub async fn an_experiment_changes_engines(engine: &Engine) {
     let split = split();
     let mut begun = start(&Engine::cpu(), "emergence", &split).await;

@@ -1,20 +1,21 @@
 //! Central differences of a forward pass against its backward pass, on the CPU engine.
 //!
-//! All that goes wrong stands in one table. The differences are good to about 1e-3 of the largest
+//! One table lists all failures. The differences are accurate to about 1e-3 of the largest
 //! gradient of a tensor; the tolerance of 1e-2 catches a wrong sign, a missing term, a missing
 //! factor and a transposed weight.
 
-use super::random;
+use super::{noise_levels, random, weights};
 use hidden_gaussian::Result;
 use hidden_gaussian::compute::{Buffer, Engine, Loaded, Program, Routine};
-use hidden_gaussian::model::Parameters;
+use hidden_gaussian::kernels::Sigma;
+use hidden_gaussian::model::{Architecture, Parameters};
 
 const TOLERANCE: f64 = 1e-2;
 const STEP: f32 = 1e-2;
-/// Coordinates that are tried in each tensor.
+/// Coordinates that are tested per tensor.
 const PROBES: usize = 24;
 
-/// What went wrong.
+/// The failures.
 #[derive(Default)]
 pub struct Table(pub Vec<String>);
 
@@ -37,8 +38,8 @@ pub struct Passes {
 }
 
 impl Passes {
-    /// `record` gets whether to record the backward pass too; that begins with the gradient
-    /// `weight` in `d_out`, where there is one.
+    /// Creates both passes. `record` is told whether to record the backward pass too, which starts with the
+    /// gradient `weight` in `d_out`, if given.
     pub fn new(
         mut program: Program,
         out: Buffer,
@@ -116,4 +117,23 @@ pub fn program() -> Program {
 
 pub fn tensors(parameters: &Parameters) -> Vec<(String, usize, usize)> {
     parameters.list().iter().map(|p| (p.name.clone(), p.offset, p.len())).collect()
+}
+
+/// Compares the gradients of all parameters of a network.
+pub fn check_network(table: &mut Table, architecture: &Architecture, dim: usize, rows: usize) {
+    let network = architecture.network(dim).unwrap();
+    let parameters = network.parameters();
+    let mut p = program();
+    let x = p.buffer_with("x", random(1, rows * dim)).unwrap();
+    let sigma = p.buffer_with("sigma", noise_levels(rows)).unwrap();
+    let w = p.buffer_with("weights", weights(parameters)).unwrap();
+    // The previous content of a gradient buffer must not matter.
+    let d_w = p.buffer_with("gradients", random(6, parameters.buffer_len())).unwrap();
+    let [out, d_out] = [(); 2].map(|()| p.buffer("out", rows * dim).unwrap());
+    let placed = network.place_training(&mut p, rows, w.into(), d_w.into()).unwrap();
+    Passes::new(p, out, Some(d_out), |p, backward| {
+        placed.forward(p, x.into(), Sigma::per_row(sigma), out.into())?;
+        if backward { placed.backward(p, x.into(), d_out.into()) } else { Ok(()) }
+    })
+    .check(table, &format!("{architecture:?}"), w, d_w, &tensors(parameters));
 }

@@ -1,7 +1,7 @@
 //! What the integration tests share.
 //!
 //! A test here is a function that takes an engine, and `tests_of!` lists them all. The native tests run
-//! every list, so there a test that is not listed is dead code, and does not compile.
+//! every list, so a test that is not listed there is dead code and does not compile.
 #![cfg_attr(not(target_arch = "wasm32"), deny(dead_code))]
 #![cfg_attr(
     target_arch = "wasm32",
@@ -30,8 +30,8 @@ use hidden_gaussian::rng::{Stream, fill_normals};
 /// Shapes that no tile divides.
 pub const ODD: [usize; 5] = [1, 7, 63, 65, 257];
 
-/// The GPU engine, opened once: compiling shaders is what takes the time. Tests that need it are
-/// ignored by a plain `cargo test`; if they are run without an adapter, they fail.
+/// The GPU engine, opened once, because compiling shaders takes long. A plain `cargo test` ignores tests
+/// that need it; if they are run without an adapter, they fail.
 #[cfg(not(target_arch = "wasm32"))]
 pub fn gpu() -> Engine {
     static GPU: std::sync::OnceLock<Engine> = std::sync::OnceLock::new();
@@ -39,7 +39,7 @@ pub fn gpu() -> Engine {
     GPU.get_or_init(open).clone()
 }
 
-/// The GPU engine of the browser that runs the test: it must have one.
+/// The GPU engine of the browser that runs the test, which must have one.
 #[cfg(target_arch = "wasm32")]
 pub async fn gpu() -> Engine {
     thread_local!(static GPU: std::cell::OnceCell<Engine> = const { std::cell::OnceCell::new() });
@@ -70,8 +70,8 @@ pub fn weights(parameters: &Parameters) -> Vec<f32> {
 
 /// Records a program of one routine `record`, uploads, runs it once and reads the buffers back.
 ///
-/// `inputs` are whole buffers (one member's worth, or all members'); `record` gets one view for each
-/// input and returns the views to read.
+/// `inputs` are whole buffers (one member's worth, or all members'); `record` gets one view per input and
+/// returns the views to read.
 pub async fn run(
     engine: &Engine,
     members: usize,
@@ -99,8 +99,8 @@ pub async fn run(
     contents
 }
 
-/// Largest difference, relative to the largest finite magnitude of `b`. What is not finite must be so
-/// on both sides: the same infinity, or NaN.
+/// Largest difference, relative to the largest finite magnitude of `b`. Values that are not finite must
+/// match on both sides: the same infinity, or NaN.
 pub fn relative_error(a: &[f32], b: &[f32]) -> f64 {
     assert_eq!(a.len(), b.len());
     let finite = b.iter().filter(|v| v.is_finite());
@@ -113,7 +113,7 @@ pub fn relative_error(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(difference).fold(0.0, f64::max) / scale
 }
 
-/// Gives the names of a module's tests to a macro of the test binary.
+/// Passes the names of a module's tests to a macro of the test binary.
 macro_rules! tests_of {
     (closed_forms, $run:ident, $engine:expr) => {
         $run! { $engine, closed_forms:
@@ -130,7 +130,7 @@ macro_rules! tests_of {
     };
     (experiments, $run:ident, $engine:expr) => {
         $run! { $engine, experiments:
-        a_restored_experiment_goes_on, a_glance_is_a_small_report, an_experiment_changes_engines }
+        a_restored_experiment_goes_on, a_preview_is_a_small_report, an_experiment_changes_engines }
     };
     (self_check, $run:ident, $engine:expr) => {
         $run! { $engine, self_check: every_check_holds }

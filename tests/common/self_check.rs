@@ -1,4 +1,4 @@
-//! The reader's self-check. Written for any engine.
+//! The reader's self-check, on any engine.
 
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::self_check::self_check;

@@ -1,5 +1,5 @@
 //! Every stage gives the same numbers on both engines, on shapes that no tile divides.
-//! Written for any engine other than the CPU's; `native/gpu/vs_cpu.rs` and the browser tests run them.
+//! They take any engine other than the CPU's; `native/gpu/vs_cpu.rs` and the browser tests run them.
 
 use super::{ODD, random, relative_error, run};
 use hidden_gaussian::Result;
@@ -13,7 +13,7 @@ use hidden_gaussian::rng::{KNOWN_ANSWERS, Stream};
 
 const TOLERANCE: f64 = 1e-4;
 
-/// Cases that went wrong, so that one run shows them all.
+/// Failed cases, collected so that one run shows them all.
 #[derive(Default)]
 pub struct Failures(pub Vec<String>);
 
@@ -30,8 +30,8 @@ impl Failures {
         self.compare_words(case, gpu, members, inputs, lens, |_, _| false, record).await;
     }
 
-    /// The same where element `i` of buffer `b` is a whole number if `is_word(b, i)`. Seen as floats,
-    /// small whole numbers are all but zero and would equal each other; so these compare by bits.
+    /// Compares both engines where element `i` of buffer `b` is an integer if `is_word(b, i)`. Read as floats,
+    /// small integers are nearly zero and would equal each other, so they are compared by bits.
     pub async fn compare_words(
         &mut self,
         case: String,
@@ -50,7 +50,7 @@ impl Failures {
         }
     }
 
-    /// One buffer of all members.
+    /// Compares one buffer of all members.
     pub fn compare_values(
         &mut self,
         case: &str,
@@ -142,8 +142,8 @@ fn matmul_operands([m, n, k]: [usize; 3], offset: usize) -> (Vec<Vec<f32>>, Vec<
     (inputs, lens)
 }
 
-/// Views and members that begin between two groups of four, and each way to keep what was there. Every
-/// epilogue meets every tile, and the layouts take turns: all combinations compile for a minute.
+/// Views and members that begin between two groups of four, with each way to keep the old content. Every
+/// epilogue meets every tile, and the layouts alternate: all combinations would compile for a minute.
 pub async fn matmul_of_views_with_every_epilogue(gpu: &Engine) {
     let mut failures = Failures::default();
     let shape = [20, 24, 28];
@@ -341,14 +341,14 @@ pub async fn tiles_over_training_images_on_odd_shapes(gpu: &Engine) {
     }
 }
 
-/// Candidates of two members, as products tell them and as distances do; several near, or fewer images
-/// than candidates, at noise levels where products are too coarse for weights and where they are not.
+/// Candidates of two members, by products and by distances: several near images, or fewer images than
+/// candidates, at noise levels where products are too coarse for weights and where they are not.
 pub async fn candidates_on_odd_shapes(gpu: &Engine) {
     let mut failures = Failures::default();
     for (rows, dim, images) in [(1, 1, 1), (3, 65, 5), (5, 63, 9), (2, 300, 40)] {
         for sigma in [0.002_f32, 0.005, 3.0] {
             let norms: Vec<f32> = random(2, images).iter().map(|v| 1.0 + v.abs()).collect();
-            // Apart from each other by what rounding does not bridge, and some of them within reach.
+            // Far enough apart for rounding not to matter, and some of them within reach.
             let product = |at: usize| {
                 let (image, row) = (at / rows % images, at % rows);
                 0.5 * norms[image] - 12.0 * sigma * sigma * ((7 * image + row) % images) as f32

@@ -1,5 +1,5 @@
 //! The analytic denoisers beyond the Gaussian: against their formulas in f64, and at the limits where
-//! they are other denoisers. Written for any engine.
+//! they equal other denoisers, on any engine.
 
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::{Shape, TrainingSets};
@@ -14,7 +14,7 @@ use super::{random, relative_error};
 
 const SIGMAS: [f32; 5] = [0.002, 0.05, 0.4, 2.0, 50.0];
 
-/// One noisy image per noise level, made of images of the pool.
+/// One noisy image per noise level, made from images of the pool.
 fn noisy(pool: &[f32], dim: usize) -> Vec<f32> {
     let noise = random(2, SIGMAS.len() * dim);
     let n = pool.len() / dim;
@@ -45,7 +45,7 @@ async fn denoise_at(
     loaded.read(out).await.unwrap()
 }
 
-/// LS or ELS by the book: every window, every candidate, in f64.
+/// LS or ELS by its definition: every window, every candidate, in f64.
 fn local_f64(
     set: &[f32],
     shape: Shape,
@@ -119,8 +119,8 @@ pub async fn local_denoisers_are_their_formulas(engine: &Engine) {
                     let exact: Vec<f32> = exact.iter().map(|&v| v as f32).collect();
                     let got = &got[(m * SIGMAS.len() + row) * dim..][..dim];
                     let error = relative_error(got, &exact);
-                    // At σ = 0.002 a logit is the distance times 125,000: two windows that are nearly as
-                    // close as each other take digits from it.
+                    // At σ = 0.002 a logit is the distance times 125,000, so two windows at nearly equal distances lose
+                    // digits.
                     let tolerance = if sigma < 0.01 { 2e-3 } else { 2e-5 };
                     assert!(error < tolerance, "{shape:?} radius {radius} σ {sigma}: {error:.1e}");
                 }
@@ -129,7 +129,7 @@ pub async fn local_denoisers_are_their_formulas(engine: &Engine) {
     }
 }
 
-/// A window that holds the whole image makes LS the memorizing denoiser.
+/// With a window that covers the whole image, LS is the memorizing denoiser.
 pub async fn local_with_a_full_window_is_eq_4(engine: &Engine) {
     let shape = Shape { height: 5, width: 4, channels: 1 };
     let pool = images(1, 90, shape.dim());
@@ -141,7 +141,7 @@ pub async fn local_with_a_full_window_is_eq_4(engine: &Engine) {
     assert!(relative_error(&got, &expected) < 1e-3);
 }
 
-/// With windows that wrap around and hold the whole image, ELS memorizes all translates.
+/// With windows that wrap around and cover the whole image, ELS memorizes all translates.
 pub async fn equivariant_with_a_full_window_memorizes_translates(engine: &Engine) {
     let shape = Shape { height: 5, width: 5, channels: 1 };
     let pool = images(1, 6, 25);
@@ -159,8 +159,8 @@ pub async fn equivariant_with_a_full_window_memorizes_translates(engine: &Engine
     assert!(relative_error(&got, &expected) < 1e-3);
 }
 
-/// Of one black and one white image, a 3×3 window makes each pixel what most of its neighbours are: the
-/// minimal example of the paper.
+/// With one black and one white image, a 3×3 window turns each pixel into the majority of its neighbours:
+/// the minimal example of the paper.
 pub async fn black_and_white_become_the_majority(engine: &Engine) {
     let shape = Shape { height: 7, width: 6, channels: 1 };
     let dim = shape.dim();
@@ -206,7 +206,7 @@ pub async fn windows_follow_the_noise_level(engine: &Engine) {
     }
 }
 
-/// PCA-locality by the book, in f64.
+/// PCA-locality by its definition, in f64.
 fn pca_locality_f64(
     set: &[f32],
     dim: usize,
@@ -256,7 +256,7 @@ pub async fn pca_locality_is_its_formula(engine: &Engine) {
     let sets = TrainingSets::new(pool.clone(), dim, ranges.to_vec()).unwrap();
     let gaussian = Gaussian::fit(&sets).unwrap();
     let x = noisy(&pool, dim);
-    // No ratio of this filter is near the threshold: rounding would decide.
+    // No ratio of this filter is near the threshold, where rounding would decide.
     for locality in [Locality::Threshold(0.3), Locality::Soft] {
         let denoiser = PcaLocality::new(sets.clone(), gaussian.clone(), locality).unwrap();
         for (row, &sigma) in SIGMAS.iter().enumerate() {
@@ -295,7 +295,7 @@ pub async fn a_mixture_leads_from_the_gaussian_to_the_images(engine: &Engine) {
 pub async fn a_mixture_is_its_formula(engine: &Engine) {
     let (n, dim, rank) = (60, 8, 3);
     let mut pool = images(1, n, dim);
-    // Three groups, far enough apart to be found.
+    // Three groups, far enough apart for k-means to find.
     pool.chunks_exact_mut(dim).enumerate().for_each(|(i, y)| y[0] += 3.0 * (i % 3) as f32);
     let sets = TrainingSets::single(pool.clone(), dim).unwrap();
     let x = noisy(&pool, dim);

@@ -1,11 +1,11 @@
-//! What must hold of a training run on either engine.
+//! What must hold for a training run on either engine.
 
 use hidden_gaussian::compute::{Buffer, Engine};
 use hidden_gaussian::data::Shape;
 use hidden_gaussian::data::TrainingSets;
 use hidden_gaussian::model::Architecture;
 use hidden_gaussian::model::unet::{Head, Norm};
-use hidden_gaussian::train::{Checkpoint, Config, Session, Status};
+use hidden_gaussian::train::{Checkpoint, Config, Optimizer, Session, Status};
 
 use super::random;
 
@@ -20,12 +20,19 @@ pub fn odd() -> (Config, TrainingSets) {
         steps: 60,
         warm_up: 5,
         clip: Some(1.0),
-        ..Config::quick(vec![5, 6, u64::MAX])
+        // The last is the largest that JavaScript can write.
+        ..Config::quick(vec![5, 6, (1 << 53) - 1])
     };
     (config, sets)
 }
 
-/// The same for a U-Net whose sides, channels and batch no tile divides.
+/// The same run with SGD and momentum.
+pub fn odd_sgd() -> (Config, TrainingSets) {
+    let (config, sets) = odd();
+    (Config { optimizer: Optimizer::Sgd { momentum: 0.9 }, rate: 0.05, ..config }, sets)
+}
+
+/// The same run with a U-Net whose sides, channels and batch no tile divides.
 pub fn odd_unet() -> (Config, TrainingSets) {
     let shape = Shape { height: 4, width: 12, channels: 1 };
     let images: Vec<f32> = random(1, 40 * shape.dim()).iter().map(|v| 0.5 * v).collect();
@@ -68,13 +75,15 @@ pub async fn state(session: &mut Session) -> Vec<Vec<u32>> {
 
 pub async fn resuming_is_bit_exact(engine: &Engine) {
     resuming(engine, odd()).await;
+    resuming(engine, odd_sgd()).await;
 }
 
 pub async fn resuming_a_unet_is_bit_exact(engine: &Engine) {
     resuming(engine, odd_unet()).await;
 }
 
-/// Paused, looked at, saved to bytes, loaded into a new session and resumed = never stopped.
+/// A run that is paused, measured, saved to bytes, loaded into a new session and resumed equals one that
+/// never stopped.
 async fn resuming(engine: &Engine, (config, sets): (Config, TrainingSets)) {
     let mut straight = session(engine, &config, &sets).await;
     assert_eq!(straight.step(50).unwrap(), 50);
@@ -97,13 +106,14 @@ async fn resuming(engine: &Engine, (config, sets): (Config, TrainingSets)) {
 
 pub async fn members_do_not_leak(engine: &Engine) {
     members_alone(engine, odd()).await;
+    members_alone(engine, odd_sgd()).await;
 }
 
 pub async fn members_of_a_unet_do_not_leak(engine: &Engine) {
     members_alone(engine, odd_unet()).await;
 }
 
-/// Each member of an ensemble is what it would be alone.
+/// Each member of an ensemble equals the same member trained alone.
 async fn members_alone(engine: &Engine, (config, sets): (Config, TrainingSets)) {
     let mut together = session(engine, &config, &sets).await;
     together.step(30).unwrap();
@@ -128,7 +138,7 @@ pub async fn divergence_of_a_unet_stays_with_its_member(engine: &Engine) {
     divergence(engine, odd_unet()).await;
 }
 
-/// A member that blows up stops and says so; the others do not notice.
+/// A member that diverges stops and reports it; the others are not affected.
 async fn divergence(engine: &Engine, (config, sets): (Config, TrainingSets)) {
     let mut healthy = session(engine, &config, &sets).await;
     healthy.step(25).unwrap();
@@ -153,7 +163,7 @@ async fn divergence(engine: &Engine, (config, sets): (Config, TrainingSets)) {
         }
         let now = bits(&read(&mut session, "weights").await);
         assert_eq!(now[len..2 * len], frozen[len..2 * len], "{poison}");
-        // With nothing left to report, there is no loss.
+        // Without steps since the last report, there is no loss.
         assert_eq!(session.progress().await.unwrap().members[0].loss, None);
     }
 }

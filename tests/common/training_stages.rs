@@ -1,7 +1,7 @@
-//! The stages of a training step, and whole steps, give the CPU engine's numbers.
+//! The stages of a training step, and whole steps, agree with the CPU engine.
 
 use super::stages::{Failures, bits};
-use super::training::{odd, odd_unet, read, session};
+use super::training::{odd, odd_sgd, odd_unet, read, session};
 use super::{ODD, random};
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::data::TrainingSets;
@@ -12,14 +12,14 @@ use hidden_gaussian::kernels::matmul::Tile;
 use hidden_gaussian::kernels::norm_film_silu::Kept;
 use hidden_gaussian::kernels::{
     Sigma, adam, batch_draw, batch_noise, denoising_loss, finish_step, noise, noise_features,
-    norm_film_silu, norm_film_silu_backward, precondition_input, precondition_output, silu,
+    norm_film_silu, norm_film_silu_backward, precondition_input, precondition_output, sgd, silu,
     silu_backward, square_sums,
 };
 use hidden_gaussian::train::Config;
 
 const EDM: Edm = Edm { sigma_data: 0.5 };
 
-/// The device as it was tuned, and as most adapters are: a row is shared by few threads or by many.
+/// The device as it was tuned, and as most adapters are: few or many threads share a row.
 fn tunings(gpu: &Engine) -> [Engine; 2] {
     let Some(device) = gpu.as_gpu() else { return [gpu.clone(), gpu.clone()] };
     [gpu.clone(), Engine::on(device.clone().with_tile(Tile::default()))]
@@ -90,7 +90,7 @@ pub async fn stages_on_odd_shapes(gpu: &Engine) {
     }
 }
 
-/// Whether a clock holds a whole number there: seed, step, status and how many losses were summed.
+/// Whether a clock holds an integer there: seed, step, status and the number of summed losses.
 fn counts(i: usize) -> bool {
     [0, 1, 2, 3, 5].contains(&(i % TRAINING_CLOCK))
 }
@@ -105,7 +105,9 @@ pub async fn the_optimizer_on_odd_lengths(gpu: &Engine) {
         clip: 1.0,
         blow_up: 50.0,
         ema_limit: 0.99,
+        betas: [adam::BETA1, adam::BETA2],
     };
+    let plain = RateSchedule { betas: [0.0; 2], ..schedule };
     for len in [1, 4, 63, 252, 4095, 4097, 4100, 100_001] {
         let chunks = square_sums::chunks(len);
         for step in [0, 7, 500, 999, 5000] {
@@ -132,6 +134,13 @@ pub async fn the_optimizer_on_odd_lengths(gpu: &Engine) {
                         adam::record(p, [v[8], v[2], v[5], v[3], v[4], v[6]], len)
                     })
                     .await;
+                failures
+                    .compare_words(case.clone(), gpu, 2, &inputs, &lens, is_word, |p, v| {
+                        square_sums::record(p, v[2], v[7], len)?;
+                        finish_step::record(p, plain, [v[7], v[1], v[0], v[8]], [chunks, 7])?;
+                        sgd::record(p, 0.95, [v[8], v[2], v[5], v[3], v[6]], len)
+                    })
+                    .await;
             }
         }
     }
@@ -139,6 +148,7 @@ pub async fn the_optimizer_on_odd_lengths(gpu: &Engine) {
 
 pub async fn steps_match_the_cpu(gpu: &Engine) {
     steps_match(gpu, odd()).await;
+    steps_match(gpu, odd_sgd()).await;
 }
 
 pub async fn steps_of_a_unet_match_the_cpu(gpu: &Engine) {

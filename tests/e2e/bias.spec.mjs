@@ -117,6 +117,59 @@ siteTest(
   },
 );
 
+siteTest(
+  "what is folded away is drawn when it opens, and a link into it opens it",
+  { webgpu: [false] },
+  async (page) => {
+    await open(page, "", "paths");
+    const folded = page.locator("details[data-why]");
+    assert.equal(await folded.getAttribute("open"), null);
+    assert.equal(await page.locator("#alignment[data-ready]").count(), 0);
+    await folded.locator("> summary").click();
+    await ready(page, "alignment");
+    for (const figure of ["alignment", "wiener"]) {
+      await page.goto("about:blank");
+      await open(page, `#${figure}`, "hero");
+      assert.equal(await folded.getAttribute("open"), "");
+      await page.goto(new URL(`?figure=${figure}`, page.url()).href);
+      await page.locator(`#${figure}[data-ready]`).waitFor();
+      assert.ok(await page.locator(`#${figure} .chart-svg`).isVisible());
+    }
+  },
+);
+
+siteTest(
+  "one choice of run governs the section, and only runs that are there are offered",
+  { webgpu: [false] },
+  async (page) => {
+    // A host that left a run out.
+    await page.route("**/runs/index.json", async (route) => {
+      const list = await (await route.fetch()).json();
+      await route.fulfill({
+        json: list.filter((/** @type {any} */ { file }) => file !== "gaussian-bias-main-mnist.json"),
+      });
+    });
+    await open(page, "", "score-difference");
+    const index = await page.evaluate(async () => (await fetch("runs/index.json")).json());
+    const files = index.map((/** @type {any} */ { file }) => file);
+    const labels = page.locator('#score-difference [data-control="bias.run"] label');
+    await page.waitForFunction(
+      () => document.querySelector('#score-difference [data-control="bias.run"] label[hidden]') !== null,
+    );
+    for (const label of await labels.all()) {
+      const run = await label.locator("input").inputValue();
+      assert.equal(await label.isVisible(), files.includes(`gaussian-bias-${run}.json`), run);
+    }
+    await choose(page, "bias.run", "faithful-faces");
+    await page.waitForFunction(() =>
+      document.querySelector('[data-live="bias.kind"]')?.textContent?.includes("U-Nets"),
+    );
+    await ready(page, "paths");
+    assert.ok(await page.locator('#paths [data-control="bias.run"] input[value="faithful-faces"]').isChecked());
+    assert.equal(await live(page, "bias.model.n"), "8,192");
+  },
+);
+
 siteTest("settings of the section stand in the link", { webgpu: [false] }, async (page) => {
   await open(page, "?bias.model=few&bias.step=2&bias.sigma=3&bias.split=train", "paths");
   assert.equal(await live(page, "bias.step"), "2");

@@ -3,19 +3,32 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { siteTest, siteUrl } from "./harness.mjs";
-import { live } from "./page.mjs";
 
-siteTest("?figure= shows one figure with its caption and a way back", { webgpu: [false] }, async (page) => {
-  await page.goto(`${siteUrl}?figure=trajectory&n=64`);
-  await page.locator('#trajectory[data-ready][aria-busy="false"]').waitFor();
-  assert.ok(await page.locator("#trajectory figcaption").isVisible());
-  assert.equal(await live(page, "trajectory.empirical.ratio"), "0.00");
-  for (const other of ["h1", "#denoise", "#samples", "#training-set", "#eq-1"]) {
-    assert.ok(await page.locator(other).first().isHidden(), other);
+/**
+ * The page in a frame of another one. It is served from the same host, because the harness lets no other be asked.
+ * @param {import("playwright-core").Page} page
+ * @param {string} frame
+ */
+async function embed(page, frame) {
+  await page.route(`${siteUrl}host.html`, (route) =>
+    route.fulfill({ contentType: "text/html", body: `<!doctype html><title>Another page</title>${frame}` }),
+  );
+  await page.goto(`${siteUrl}host.html`);
+  return page.frameLocator("iframe");
+}
+
+siteTest("?figure= in a frame shows one figure with its caption and a way out", { webgpu: [false] }, async (page) => {
+  const source = `${siteUrl}?figure=samples&amp;n=64`;
+  const frame = await embed(page, `<iframe src="${source}" title="A figure" width="900" height="800"></iframe>`);
+  await frame.locator('#samples[data-ready][aria-busy="false"]').waitFor();
+  assert.ok(await frame.locator("#samples figcaption").isVisible());
+  assert.equal(await frame.locator('[data-live="samples.empirical.gl"]').first().textContent(), "0.00");
+  for (const other of ["h1", "#denoise", "#training-set", "#eq-1", "#present", ".present-bar"]) {
+    assert.ok(await frame.locator(other).first().isHidden(), other);
   }
-  assert.ok(await page.locator("#engine").isVisible());
-  assert.equal(await page.locator(".bar-title").getAttribute("href"), `${siteUrl}?n=64#trajectory`);
-  assert.equal(await page.locator(".bar-title").getAttribute("target"), "_blank");
+  assert.ok(await frame.locator("#engine").isVisible());
+  assert.equal(await frame.locator(".bar-title").getAttribute("href"), `${siteUrl}?n=64#samples`);
+  assert.equal(await frame.locator(".bar-title").getAttribute("target"), "_blank");
 });
 
 siteTest("a figure that does not exist: the whole article, and a notice", { webgpu: [false] }, async (page) => {
@@ -29,18 +42,11 @@ siteTest("the README's frame shows its figure", { webgpu: [false] }, async (page
   const frame = /<iframe[\s\S]*?<\/iframe>/.exec(readme)?.[0] ?? "";
   const address = /src="([^"?]*)\?figure=([a-z-]+)/.exec(frame);
   assert.ok(address, "the README has no such frame");
-  // Served from the same host, because the harness lets no other be asked.
-  await page.route(`${siteUrl}host.html`, (route) =>
-    route.fulfill({
-      contentType: "text/html",
-      body: `<!doctype html><title>Another page</title>${frame.replace(address[1], siteUrl)}`,
-    }),
-  );
-  await page.goto(`${siteUrl}host.html`);
-  const figure = page.frameLocator("iframe").locator(`figure[data-figure="${address[2]}"]`);
+  const embedded = await embed(page, frame.replace(address[1], siteUrl));
+  const figure = embedded.locator(`figure[data-figure="${address[2]}"]`);
   await figure.locator("figcaption").waitFor();
   assert.ok(await figure.isVisible());
-  assert.ok(await page.frameLocator("iframe").locator("h1").isHidden());
+  assert.ok(await embedded.locator("h1").isHidden());
 });
 
 siteTest(
@@ -53,9 +59,9 @@ siteTest(
     await page.locator('#transition [data-tool="embed"][data-done]').waitFor();
     const code = await page.evaluate(() => navigator.clipboard.readText());
     const height = Number(/ height="(\d+)"/.exec(code)?.[1]);
-    await page.goto(`${siteUrl}?figure=transition`);
-    await page.locator('#transition[data-ready][aria-busy="false"]').waitFor();
-    const needed = await page.evaluate(() => document.documentElement.scrollHeight);
+    const frame = await embed(page, code);
+    await frame.locator('#transition[data-ready][aria-busy="false"]').waitFor();
+    const needed = await frame.locator("html").evaluate((root) => root.scrollHeight);
     assert.ok(height >= needed && height < needed + 40, `${height} for ${needed}`);
   },
 );

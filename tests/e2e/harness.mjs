@@ -34,7 +34,7 @@ const SECOND_TRY = new Map();
 const browsers = new Map();
 
 /** @param {boolean} webgpu */
-function browser(webgpu) {
+export function browser(webgpu) {
   let launched = browsers.get(webgpu);
   if (!launched) {
     const args = webgpu ? [...QUIET, ...WEBGPU] : QUIET;
@@ -130,7 +130,7 @@ async function inFreshPage(webgpu, options, timeout, body) {
  *
  * @param {import("playwright-core").Page} page
  */
-function watch(page) {
+export function watch(page) {
   /** @type {string[]} */
   const faults = [];
   page.on("pageerror", (error) => faults.push(`uncaught: ${error.message}`));

@@ -18,6 +18,7 @@ import {
   ready,
   until,
   untilForgotten,
+  violations,
 } from "./page.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
@@ -125,7 +126,7 @@ siteTest("a run as a zip, and back by drop", { webgpu: [false] }, async (page) =
   await train(page);
   await done(page, "A");
   const zip = await savedZip(page, "A");
-  assert.equal(zip.name, "transition-quick-faces-seed-1.zip");
+  assert.equal(zip.name, "transition-quick-faces-mlp-width-24-steps-60-seed-1.zip");
   const entries = new Map((await readZip(zip.bytes)).map(({ name, bytes }) => [name, bytes]));
   const json = (/** @type {string} */ name) => JSON.parse(new TextDecoder().decode(entries.get(name)));
 
@@ -189,7 +190,7 @@ siteTest("the other experiments, and what is seldom changed", { webgpu: [false] 
   await page
     .locator('[data-control="lab.checkpoints"] input[placeholder="50 100 200 400 800 1600 3200 6400"]')
     .waitFor();
-  assert.ok(await page.locator('[data-control="lab.seeds"]').isHidden());
+  assert.ok(await page.locator('[data-control="lab.axes"]').isHidden());
   await page.locator(".lab-more summary").click();
   assert.equal(await page.locator('[data-control="lab.noiseMean"] input').inputValue(), "-1");
   assert.equal(await page.locator('[data-control="lab.ema"] input').getAttribute("placeholder"), "0.99");
@@ -204,7 +205,7 @@ siteTest("the other experiments, and what is seldom changed", { webgpu: [false] 
   assert.equal(config.evaluation.method, "euler");
   assert.deepEqual(config.checkpoints, [50]);
   await press(page, "A", "show");
-  await page.locator('#emergence[data-origin="here"]').waitFor();
+  await page.locator('#phase[data-origin="here"]').waitFor();
 
   for (const [experiment, letter] of [
     ["strong-generalization", "B"],
@@ -229,20 +230,19 @@ siteTest("the other experiments, and what is seldom changed", { webgpu: [false] 
 });
 
 siteTest("a figure's run is driven from the lab", { webgpu: [false] }, async (page) => {
-  await openLab(page, "");
+  await openLab(page, "transition.run=main-faces");
   const panel = page.locator("#transition .run-panel");
   await ready(page, "transition");
   await panelButton(page, "transition", "main").click();
   await panelState(page, "transition", "running");
-  // Out of sight it waits, until somebody resumes it.
   await page.locator("#lab").scrollIntoViewIfNeeded();
+  await press(page, "A", "go");
   await row(page, "A").and(page.locator('[data-state="paused"]')).waitFor();
   const step = async () => Number(await row(page, "A").getAttribute("data-step"));
   const before = await step();
   await press(page, "A", "go");
   await row(page, "A").and(page.locator('[data-state="running"]')).waitFor();
   await until("it resumes", async () => (await step()) > before);
-  // Paused there, it does not wait for its figure to come into sight.
   await press(page, "A", "go");
   await panel.and(page.locator('[data-state="paused"]')).waitFor({ state: "attached" });
   // Deleted there, it is gone from its figure, too.
@@ -319,7 +319,7 @@ siteTest("a run of two halves as a zip, and its numbers again by drop", { webgpu
 
   await page.goto(siteUrl);
   await ready(page, "agreement");
-  assert.equal(await live(page, "agreement.few"), "32");
+  assert.equal(await live(page, "agreement.few"), "64");
   await drop(page, [zip]);
   await page.waitForFunction(() => document.querySelector('[data-live="agreement.few"]')?.textContent === "8");
   assert.equal(await page.locator("#agreement").getAttribute("data-origin"), "file");
@@ -363,7 +363,7 @@ siteTest(
     await page.goto(link);
     const card = page.locator("#linked-run");
     await card.waitFor();
-    assert.match((await card.locator('[data-part="linked-title"]').textContent()) ?? "", /quick, faces 12 × 12/);
+    assert.match((await card.locator('[data-part="linked-title"]').textContent()) ?? "", /faces 12 × 12/);
     await card.locator('[data-part="linked-start"]').click();
     await card.locator('[data-verdict="identical"]').waitFor({ timeout: 60_000 });
     await card.locator("summary").click();
@@ -416,7 +416,20 @@ siteTest(
       .evaluateAll((rows) => rows.map((row) => row.dataset.checked));
     assert.equal(checked, String(webgpu));
 
+    // What can be sent of it has the device, the rates and every error; an issue, if the site was built with a repository.
+    const text = (await page.locator('[data-part="self-check-text"]').textContent()) ?? "";
+    assert.equal(text.match(/^ok {2}.*error .*tolerance /gm)?.length, webgpu ? 22 : 11);
+    assert.match(text, /^Browser: Mozilla.*^Device: \d+ cores.*^CPU engine \(.*; [\d.]+ GFLOP/ms);
+    assert.match(text, webgpu ? /^GPU engine \(.*; [\d.]+ GFLOP/m : /^GPU engine: 0 of 0 .*Not checked/m);
+    const issue = page.locator('[data-part="self-check-issue"]');
+    const { REPOSITORY_URL: repository } = process.env;
+    assert.equal(await issue.isVisible(), Boolean(repository));
+    if (repository) assert.ok((await issue.getAttribute("href"))?.startsWith(`${repository}/issues/new?template=`));
     // A browser that does not allow copying: the text to copy is still there.
+    await page.locator('[data-part="self-check-copy"]').click();
+    await page.locator('[data-part="self-check-error"][data-kind="Refused"]', { hasText: "CPU engine" }).waitFor();
+    assert.deepEqual(await violations(page, ".self-check"), []);
+
     await page.locator('[data-part="copy-bibtex"]').click();
     await page.locator('.notes .figure-error[data-kind="Refused"]', { hasText: "@inproceedings" }).waitFor();
   },

@@ -32,7 +32,7 @@ siteTest("the first picture does not wait for the engines to be compared", {}, a
 });
 
 siteTest("the softmax goes from everybody to one as the noise falls", { webgpu: [false] }, async (page) => {
-  await open(page, "?denoise.sigma=80");
+  await open(page, "?denoise.sigma=40");
   assert.ok((await number(page, "denoise.effective")) > 1000);
   // The sweep under the slider tests both sentences, wherever the slider stands; the third is about one noise level.
   await page.locator('[data-claim="denoise.mean"][data-verdict="holds"]').waitFor();
@@ -40,7 +40,7 @@ siteTest("the softmax goes from everybody to one as the noise falls", { webgpu: 
   await page.locator('[data-claim="denoise.heldOut"][data-verdict="untested"]').waitFor();
 
   await slider(page, "denoise.sigma").press("Home");
-  await page.waitForFunction(() => document.querySelector('[data-live="denoise.sigma"]')?.textContent === "0.002");
+  await page.waitForFunction(() => document.querySelector('[data-live="denoise.sigma"]')?.textContent === "0.01");
   assert.equal(await number(page, "denoise.effective"), 1);
   // A training image itself is found again; a held-out one is not.
   assert.ok((await number(page, "denoise.rmse.empirical")) > 0.05);
@@ -97,7 +97,7 @@ siteTest("a crashed engine is replaced at the next request", { webgpu: [false] }
   await first.evaluate(() => void setTimeout(() => reportError(new Error("simulated crash"))));
   await closed;
   await slider(page, "denoise.sigma").press("Home");
-  await page.waitForFunction(() => document.querySelector('[data-live="denoise.sigma"]')?.textContent === "0.002");
+  await page.waitForFunction(() => document.querySelector('[data-live="denoise.sigma"]')?.textContent === "0.01");
   assert.equal(page.workers().length, 1);
 });
 
@@ -154,7 +154,7 @@ siteTest("a device lost while dragging: the page says so and continues", { webgp
   }
   await page.locator("#notice p").waitFor();
   await sigma.press("Home");
-  await page.waitForFunction(() => document.querySelector('[data-live="denoise.sigma"]')?.textContent === "0.002");
+  await page.waitForFunction(() => document.querySelector('[data-live="denoise.sigma"]')?.textContent === "0.01");
   assert.equal(await number(page, "denoise.effective"), 1);
   const errors = page.locator("main .figure-error:not([hidden])");
   assert.deepEqual(await errors.allTextContents(), []);
@@ -164,23 +164,133 @@ siteTest("a device lost while dragging: the page says so and continues", { webgp
   assert.ok(await page.locator("#notice").isHidden());
 });
 
-siteTest("D_M's path ends at a training image, D_G's does not", {}, async (page) => {
-  await open(page, "", "trajectory");
-  for (const claim of ["copy", "new"])
-    await page.locator(`[data-claim="trajectory.${claim}"][data-verdict="holds"]`).waitFor();
-  const sigmas = await page.locator('[data-part="sigmas"] span').allTextContents();
-  assert.equal(sigmas.length, 10);
-  assert.equal(sigmas[0], "80");
-  assert.equal(sigmas[9], "0.002");
+siteTest("a sample is chosen by click and by key, and its path is shown", {}, async (page) => {
+  await open(page, "", "samples");
+  const path = page.locator("#samples .sample-path");
+  await page.locator('#samples .sample-path[data-ready]:not([aria-busy="true"])').waitFor();
+  const heads = await path.locator('[data-part="sigmas"] span').allTextContents();
+  assert.deepEqual([heads.length, heads[0], heads[9]], [12, "80", "0.002"]);
+  assert.equal(await live(page, "samples.empirical.verdict"), "a copy");
+  assert.equal(await live(page, "samples.gaussian.verdict"), "not a copy");
+  assert.ok((await number(page, "samples.empirical.ratio")) < 1 / 3);
+  assert.ok((await number(page, "samples.gaussian.ratio")) > 1 / 3);
 
-  await slider(page, "trajectory.step").press("ArrowRight");
-  assert.equal(await live(page, "trajectory.step"), "7");
-  await page.locator('[data-part="strip-gaussian"] canvas').nth(2).hover();
-  assert.equal(await live(page, "trajectory.step"), "3");
-  assert.equal(await slider(page, "trajectory.step").inputValue(), "2");
+  /** The end of D_G's path, and the sample in the grid. */
+  const pictures = () =>
+    page.evaluate(() => {
+      /** @param {HTMLCanvasElement} canvas @param {number} x @param {number} y @param {number} size */
+      const bytes = (canvas, x, y, size) => [
+        .../** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")).getImageData(x, y, size, size).data,
+      ];
+      const pick = Number(document.querySelector('[data-live="samples.pick"]')?.textContent) - 1;
+      const [grid, end] = ['[data-part="gaussian-grid"]', '[data-part="strip-gaussian"] canvas:nth-child(11)'].map(
+        (place) => /** @type {HTMLCanvasElement} */ (document.querySelector(place)),
+      );
+      const cell = end.width + (grid.width - 8 * end.width) / 7;
+      return {
+        pick,
+        end: bytes(end, 0, 0, end.width).join(),
+        sample: bytes(grid, (pick % 8) * cell, Math.floor(pick / 8) * cell, end.width).join(),
+      };
+    });
+  const first = await pictures();
+  assert.equal(first.pick, 0);
+  assert.equal(first.end, first.sample);
+
+  await page.locator('[data-part="empirical-samples"]').click({ position: { x: 40, y: 5 } });
+  await page.waitForFunction(() => document.querySelector('[data-live="samples.pick"]')?.textContent !== "1");
+  const clicked = await pictures();
+  assert.ok(clicked.pick > 0 && clicked.pick < 8, `${clicked.pick}`);
+  assert.equal(clicked.end, clicked.sample);
+  assert.notEqual(clicked.end, first.end);
+
+  await slider(page, "samples.pick").press("End");
+  await page.waitForFunction(() => document.querySelector('[data-live="samples.pick"]')?.textContent === "64");
+  const last = await pictures();
+  assert.equal(last.end, last.sample);
 });
 
-siteTest("64 samples: copies from D_M, new images from D_G", {}, async (page) => {
+siteTest(
+  "CIFAR-10 is fetched and fitted with progress, with labels and its source",
+  { webgpu: [false] },
+  async (page) => {
+    await open(page);
+    await page.evaluate(() => {
+      const bar = document.getElementById("work");
+      const seen = /** @type {any} */ (window);
+      seen.bars = [];
+      new MutationObserver(() => bar && !bar.hidden && seen.bars.push(bar.textContent)).observe(
+        /** @type {Node} */ (bar),
+        {
+          attributes: true,
+          subtree: true,
+          childList: true,
+          characterData: true,
+        },
+      );
+    });
+    await choose(page, "data", "cifar10");
+    await page.waitForFunction(() => document.querySelector('[data-live="data.size"]')?.textContent?.startsWith("32"));
+    await ready(page, "denoise");
+    assert.match(await live(page, "data.source"), /Krizhevsky/);
+    assert.match(await live(page, "denoise.label"), /^[a-z]+$/);
+    assert.equal(await page.locator('canvas[data-part="gaussian"]').getAttribute("width"), "32");
+    assert.ok((await contrast(page, "gaussian")) > 20);
+    const bars = /** @type {string[]} */ (await page.evaluate(() => /** @type {any} */ (window).bars));
+    assert.ok(
+      bars.some((text) => /CIFAR-10.*MB/.test(text)),
+      "no bar for the download",
+    );
+    assert.ok(
+      bars.some((text) => /Gaussian/.test(text)),
+      "no bar for the fit",
+    );
+    assert.ok(await page.locator("#work").isHidden());
+
+    // The second visit takes the fit from the browser's cache.
+    await page.reload();
+    await ready(page, "denoise");
+    const kept = await page.evaluate(async () => {
+      const names = await caches.keys();
+      const lists = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));
+      return lists.flat().map(({ url }) => url);
+    });
+    assert.equal(kept.length, 1);
+    assert.match(kept[0], /\/fits\/[0-9a-f]{16}-1024$/);
+  },
+);
+
+siteTest("a long fit is cancelled, and the figures go back to what they showed", { webgpu: [false] }, async (page) => {
+  await open(page, "?n=256");
+  await choose(page, "data", "cifar10");
+  await page.waitForFunction(() => document.querySelector('[data-live="data.size"]')?.textContent?.startsWith("32"));
+  await ready(page, "denoise");
+  await slider(page, "n").press("End");
+  await page.locator("#work", { hasText: "Gaussian" }).waitFor();
+  await page.locator('[data-action="cancel-work"]').click();
+  await ready(page, "denoise");
+  assert.ok(await page.locator("#work").isHidden());
+  assert.equal(await live(page, "denoise.n"), "256");
+  assert.equal(await live(page, "data.name"), "CIFAR-10");
+  assert.deepEqual(await page.locator("main .figure-error:not([hidden])").allTextContents(), []);
+});
+
+siteTest("a build without CIFAR-10 says so", { webgpu: [false] }, async (page) => {
+  await page.route("**/data/index.json", async (route) => {
+    const sets = await (await route.fetch()).json();
+    delete sets.cifar10;
+    await route.fulfill({ json: sets });
+  });
+  await open(page);
+  await choose(page, "data", "cifar10");
+  const error = page.locator('#denoise .figure-error[data-kind="Missing"]').first();
+  await error.waitFor();
+  assert.match((await error.textContent()) ?? "", /CIFAR-10/);
+  await choose(page, "data", "faces");
+  await error.waitFor({ state: "hidden" });
+});
+
+siteTest("64 samples: all copies from D_M, none from D_G", {}, async (page) => {
   await open(page, "", "samples");
   assert.ok((await number(page, "samples.empirical.memorized")) >= 98);
   assert.ok((await number(page, "samples.empirical.gl")) <= 0.01);

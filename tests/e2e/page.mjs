@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { crc32 } from "node:zlib";
 import { siteUrl } from "./harness.mjs";
+
+export { cifar, idx, npy, zip } from "./files.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -31,6 +32,8 @@ export async function open(page, search = "", figure = "denoise") {
  */
 export async function ready(page, id) {
   const figure = page.locator(`#${id}`);
+  // Some are folded away.
+  await figure.evaluate((place) => place.closest("details[data-why]")?.setAttribute("open", ""));
   await until(`#${id} is drawn`, async () => {
     // Figures above it may still grow and push it off the screen again.
     await figure.scrollIntoViewIfNeeded();
@@ -160,6 +163,16 @@ export const panelButton = (page, figure, action) =>
   page.locator(`#${figure} .run-panel [data-action="${action}"]:not([hidden])`);
 
 /**
+ * Unfold what a figure's panel has besides the first buttons.
+ * @param {Page} page
+ * @param {string} figure
+ */
+export async function openMore(page, figure) {
+  const more = page.locator(`#${figure} .run-panel .run-more`);
+  if (!(await more.evaluate((details) => details.hasAttribute("open")))) await more.locator("summary").click();
+}
+
+/**
  * Until the run of a figure's panel is in this state.
  * @param {Page} page
  * @param {string} figure
@@ -168,6 +181,9 @@ export const panelButton = (page, figure, action) =>
  */
 export const panelState = (page, figure, state, timeout = 90_000) =>
   page.locator(`#${figure} .run-panel[data-state="${state}"]`).waitFor({ timeout });
+
+/** The workers that train. @param {Page} page */
+export const runWorkers = (page) => page.workers().filter((worker) => worker.url().includes("training-worker"));
 
 /**
  * Open the table behind a chart. Its rows are made when it opens.
@@ -230,95 +246,6 @@ export async function drop(page, files) {
   );
   await page.dispatchEvent("body", "dragenter", { dataTransfer: transfer });
   await page.dispatchEvent("body", "drop", { dataTransfer: transfer });
-}
-
-/**
- * Bright discs at places of their own, one byte per pixel.
- * @param {number} count
- * @param {number} side
- */
-export function discs(count, side) {
-  const pixels = new Uint8Array(count * side * side);
-  for (let i = 0; i < count; i++) {
-    const [cx, cy] = [side * (0.5 + 0.4 * Math.sin(7 * i)), side * (0.5 + 0.4 * Math.cos(11 * i))];
-    for (let y = 0; y < side; y++) {
-      for (let x = 0; x < side; x++) {
-        pixels[(i * side + y) * side + x] = 255 * Math.exp(-((x - cx) ** 2 + (y - cy) ** 2) / side);
-      }
-    }
-  }
-  return pixels;
-}
-
-/**
- * A NumPy file of {@link discs}, count × side × side.
- * @param {number} count
- * @param {number} side
- */
-export function npy(count, side) {
-  const text = `{'descr': '|u1', 'fortran_order': False, 'shape': (${count}, ${side}, ${side}), }`;
-  const header = `${text.padEnd(128 - 10 - 1)}\n`;
-  const start = [0x93, ...Buffer.from("NUMPY"), 1, 0, header.length & 255, header.length >> 8];
-  return new Uint8Array(Buffer.concat([Buffer.from(start), Buffer.from(header), discs(count, side)]));
-}
-
-/**
- * An IDX file of {@link discs}, as MNIST comes.
- * @param {number} count
- * @param {number} side
- */
-export function idx(count, side) {
-  const header = Buffer.from([0, 0, 8, 3, ...new Uint8Array(12)]);
-  [count, side, side].forEach((length, i) => header.writeUInt32BE(length, 4 + 4 * i));
-  return new Uint8Array(Buffer.concat([header, discs(count, side)]));
-}
-
-/**
- * A batch of CIFAR-10: records of a label and three planes of 32 × 32.
- * @param {number} count
- */
-export function cifar(count) {
-  const plane = 32 * 32;
-  const pixels = discs(3 * count, 32);
-  const records = new Uint8Array(count * (1 + 3 * plane));
-  for (let i = 0; i < count; i++) {
-    const record = i * (1 + 3 * plane);
-    records[record] = i % 10;
-    records.set(pixels.subarray(3 * i * plane, 3 * (i + 1) * plane), record + 1);
-  }
-  return records;
-}
-
-/**
- * A zip archive, nothing compressed.
- * @param {{name: string, bytes: Uint8Array}[]} entries
- */
-export function zip(entries) {
-  const local = [];
-  const central = [];
-  let offset = 0;
-  for (const { name, bytes } of entries) {
-    const title = Buffer.from(name);
-    // Version, flags, method, time and date, checksum, both sizes, length of the name, no extra field.
-    const facts = Buffer.alloc(26);
-    facts.writeUInt16LE(20, 0);
-    facts.writeUInt32LE(crc32(bytes), 10);
-    facts.writeUInt32LE(bytes.length, 14);
-    facts.writeUInt32LE(bytes.length, 18);
-    facts.writeUInt16LE(title.length, 22);
-    const place = Buffer.alloc(14);
-    place.writeUInt32LE(offset, 10);
-    local.push(Buffer.from("PK\x03\x04"), facts, title, bytes);
-    central.push(Buffer.from("PK\x01\x02\x14\x00"), facts, place, title);
-    offset += 4 + facts.length + title.length + bytes.length;
-  }
-  const directory = Buffer.concat(central);
-  const end = Buffer.alloc(18);
-  end.writeUInt16LE(entries.length, 4);
-  end.writeUInt16LE(entries.length, 6);
-  end.writeUInt32LE(directory.length, 8);
-  end.writeUInt32LE(offset, 12);
-  return new Uint8Array(Buffer.concat([...local, directory, Buffer.from("PK\x05\x06"), end]));
 }
 
 /**

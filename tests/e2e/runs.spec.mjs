@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { siteTest } from "./harness.mjs";
-import { choose, open, openTable, ready, until, untilForgotten, untilSaved } from "./page.mjs";
+import { choose, open, openTable, ready, runWorkers, until, untilForgotten, untilSaved } from "./page.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -23,8 +23,6 @@ const has = (page, name, value) =>
   run(page)
     .and(page.locator(`[data-${name}="${value}"]`))
     .waitFor(PATIENCE);
-/** The workers that train. @param {Page} page */
-const runWorkers = (page) => page.workers().filter((worker) => worker.url().includes("training-worker"));
 /** Until nothing trains: the end of a worker is known a little later. @param {Page} page */
 const noWorkers = (page) => until("no worker is left", () => runWorkers(page).length === 0);
 

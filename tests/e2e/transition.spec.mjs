@@ -5,7 +5,20 @@ import { readFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 import { readZip } from "../../www/src/export/zip.js";
 import { siteTest, siteUrl } from "./harness.mjs";
-import { choose, live, number, openTable, panelButton, panelState, ready, untilSaved } from "./page.mjs";
+import {
+  choose,
+  live,
+  number,
+  openMore,
+  openTable,
+  panelButton,
+  panelState,
+  ready,
+  runWorkers,
+  untilForgotten,
+  untilSaved,
+  violations,
+} from "./page.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -123,8 +136,8 @@ siteTest(
     const full = () => page.waitForRequest(/\/full-[^/]*\.wasm$/);
 
     await page.goto(siteUrl);
-    for (const figure of ["denoise", "errors", "trajectory", "samples", "transition", "wiener", "lab"])
-      await ready(page, figure);
+    for (const figure of ["denoise", "errors", "samples", "transition", "wiener", "lab"]) await ready(page, figure);
+    await choose(page, "transition.run", "quick-faces");
     await page.locator("#notes").scrollIntoViewIfNeeded();
     assert.deepEqual(fetched, ["exact"]);
     await Promise.all([full(), panelButton(page, "transition", "main").click()]);
@@ -144,15 +157,11 @@ siteTest("the slider goes from copies to the Gaussian's images", { webgpu: [fals
   await ready(page, "hero");
   const slider = sizeSlider(page, "hero");
   await slider.press("Home");
-  await page.waitForFunction(() => document.querySelector('[data-live="hero.n"]')?.textContent !== "32");
   const few = await number(page, "hero.n");
   await page.locator('[data-part="sentence"][data-verdict="copies"]').waitFor();
   assert.ok((await number(page, "hero.memorized")) >= 50);
-  const [copies, linearity, cosine] = [
-    await pixels(page, "hero", "trained"),
-    await number(page, "hero.linearity"),
-    await number(page, "hero.cosine"),
-  ];
+  assert.match(await live(page, "hero.quality"), /higher/);
+  const [copies, cosine] = [await pixels(page, "hero", "trained"), await number(page, "hero.cosine")];
 
   await slider.press("End");
   await page
@@ -162,7 +171,7 @@ siteTest("the slider goes from copies to the Gaussian's images", { webgpu: [fals
   const many = await number(page, "hero.n");
   assert.ok(many > 10 * few);
   assert.ok((await number(page, "hero.memorized")) <= 5);
-  assert.ok((await number(page, "hero.linearity")) > linearity);
+  assert.match(await live(page, "hero.quality"), /lower/);
   assert.ok((await number(page, "hero.cosine")) > cosine);
   assert.notEqual(await pixels(page, "hero", "trained"), copies);
   await page.waitForFunction((n) => location.search.includes(`hero.n=${n}`), many);
@@ -171,15 +180,54 @@ siteTest("the slider goes from copies to the Gaussian's images", { webgpu: [fals
   assert.equal(await number(page, "hero.n"), many);
 });
 
+siteTest("the first picture changes its images by one click", { webgpu: [false] }, async (page) => {
+  await page.goto(siteUrl);
+  await ready(page, "hero");
+  const photographs = await pixels(page, "hero", "nearest");
+  await choose(page, "hero.data", "faces");
+  await page.waitForFunction(() => document.querySelector("#hero [data-samples]")?.getAttribute("height") === "16");
+  await ready(page, "hero");
+  assert.notEqual(await pixels(page, "hero", "nearest"), photographs);
+  await page.waitForFunction(() => location.search.includes("hero.data=faces"));
+});
+
+for (const { viewport, last } of [
+  { viewport: { width: 1280, height: 900 }, last: "#hero figcaption" },
+  // A phone shows the rows and the slider; the chart is below them.
+  { viewport: { width: 390, height: 844 }, last: '#hero [data-part="n"]' },
+]) {
+  siteTest(
+    `the first screen has the rows in their order, and what moves them, ${viewport.width} px`,
+    { webgpu: [false], context: { viewport } },
+    async (page) => {
+      await page.goto(siteUrl);
+      await ready(page, "hero");
+      await page.evaluate(() => scrollTo(0, 0));
+      const rows = await page.locator("#hero [data-samples]").evaluateAll((canvases) =>
+        canvases.map((canvas) => ({
+          row: canvas.getAttribute("data-samples"),
+          top: canvas.getBoundingClientRect().top,
+        })),
+      );
+      assert.deepEqual(
+        rows.toSorted((a, b) => a.top - b.top).map(({ row }) => row),
+        ["nearest", "trained", "gaussian"],
+      );
+      const bottom = await page.locator(last).evaluate((element) => element.getBoundingClientRect().bottom);
+      assert.ok(bottom <= viewport.height, `${last} ends at ${bottom}`);
+    },
+  );
+}
+
 siteTest("a point of Figure II.1 is chosen by click and by key", { webgpu: [false] }, async (page) => {
   await page.goto(siteUrl);
   await readyTransition(page);
   await sizeSlider(page, "transition").press("End");
-  await page.waitForFunction(() => document.querySelector('[data-live="transition.n"]')?.textContent !== "16");
+  await page.waitForFunction(() => document.querySelector('[data-live="transition.n"]')?.textContent !== "64");
   const most = await live(page, "transition.n");
   const many = await pixels(page, "transition", "trained");
   await clickChart(page, "gl", 0);
-  await page.waitForFunction(() => document.querySelector('[data-live="transition.n"]')?.textContent === "16");
+  await page.waitForFunction(() => document.querySelector('[data-live="transition.n"]')?.textContent === "64");
   assert.notEqual(await pixels(page, "transition", "trained"), many);
   await clickChart(page, "memorized", 1);
   await page.waitForFunction((n) => document.querySelector('[data-live="transition.n"]')?.textContent === n, most);
@@ -196,8 +244,8 @@ siteTest("a point of Figure II.1 is chosen by click and by key", { webgpu: [fals
 });
 
 siteTest("the sentences of Section II are bound to the run on the screen", { webgpu: [false] }, async (page) => {
-  await page.goto(siteUrl);
-  await ready(page, "transition");
+  await page.goto(`${siteUrl}?transition.run=main-faces`);
+  await readyTransition(page);
   for (const claim of ["copies", "linear", "between", "alike"]) {
     await page.locator(`[data-claim="transition.${claim}"][data-verdict="holds"]`).waitFor();
   }
@@ -296,12 +344,15 @@ async function openSmall(page, { sizes, steps, engine = "cpu" }) {
     report.data.count = Math.max(...sizes) + report.data.heldOut;
     await route.fulfill({ response, json: report });
   });
-  await page.goto(`${siteUrl}?engine=${engine}#transition`);
+  await page.goto(`${siteUrl}?engine=${engine}&transition.run=quick-faces#transition`);
   await readyTransition(page);
 }
 
 /** @param {Page} page @param {string} action */
-const press = (page, action) => panelButton(page, "transition", action).click();
+async function press(page, action) {
+  if (["step", "restart", "seed"].includes(action)) await openMore(page, "transition");
+  await panelButton(page, "transition", action).click();
+}
 
 /** @param {Page} page @param {string} state */
 const inState = (page, state) => panelState(page, "transition", state);
@@ -366,6 +417,28 @@ async function traceTasks(page) {
 const openShort = (page, webgpu) =>
   openSmall(page, { sizes: [16, 64], steps: webgpu ? 60 : 1500, engine: webgpu ? "gpu" : "cpu" });
 
+siteTest("a click that comes before the recorded run is not lost", { webgpu: [false] }, async (page) => {
+  let arrive = () => {};
+  const arrived = new Promise((resolve) => (arrive = () => resolve(undefined)));
+  await page.route("**/runs/transition-*.json", async (route) => {
+    await arrived;
+    await route.continue();
+  });
+  await page.goto(`${siteUrl}?engine=cpu&transition.run=quick-faces#transition`);
+  await press(page, "main");
+  // It says that it will, and can be told otherwise.
+  await inState(page, "asked");
+  assert.ok(await panelButton(page, "transition", "main").isDisabled());
+  await press(page, "cancel");
+  await inState(page, "idle");
+  await press(page, "main");
+  await inState(page, "asked");
+  assert.deepEqual(runWorkers(page), []);
+  arrive();
+  await inState(page, "running");
+  await beyond(page, 0);
+});
+
 siteTest("training never holds up the page", { widths: [1280, 390], alone: true }, async (page, { webgpu }) => {
   await openShort(page, webgpu);
   // A virtual machine that is put aside for a while counts that, too. What the page itself does, it does every time.
@@ -404,7 +477,7 @@ siteTest(
     const download = page.waitForEvent("download");
     await press(page, "save");
     const file = await download;
-    assert.equal(file.suggestedFilename(), "transition-quick-faces-seed-1.zip");
+    assert.match(file.suggestedFilename(), /^transition-quick-faces-mlp-width-\d+-steps-\d+-seed-1\.zip$/);
     const names = (await readZip(new Uint8Array(await readFile(await file.path())))).map(({ name }) => name);
     for (const name of ["manifest.json", "report.json", "weights/ensemble-1.safetensors"])
       assert.ok(names.includes(name), name);
@@ -450,6 +523,7 @@ siteTest(
         return (performance.now() - start) / 1000;
       });
     const full = await pace();
+    await openMore(page, "transition");
     await panelButton(page, "transition", "speed").selectOption("0.1");
     // The slice under way, and the first that rests.
     await pace();
@@ -504,7 +578,9 @@ siteTest(
     const panel = page.locator("#transition .run-panel");
     await choose(page, "transition.run", "main-faces");
     await press(page, "main");
-    await panel.locator('.figure-error[data-kind="BadInput"]').waitFor();
+    // It waits for the run that was chosen.
+    await inState(page, "asked");
+    await press(page, "cancel");
     assert.equal(await panel.getAttribute("data-state"), "idle");
     arrive();
     await page.locator('#transition[data-origin="recorded"]').waitFor();
@@ -546,21 +622,118 @@ siteTest("another choice lays a run aside, and coming back resumes it", { webgpu
   await inState(page, "idle");
   await page.locator("#lab").scrollIntoViewIfNeeded();
   await page.locator('.lab-runs [data-action="delete"]').click();
+  // Until then the reader can undo it.
+  await untilForgotten(page);
   await choose(page, "transition.run", "quick-faces");
   await ready(page, "transition");
   assert.equal(await resume.count(), 0);
 });
 
-siteTest("a run waits while it is out of sight, unless it is to keep running", { webgpu: [false] }, async (page) => {
-  await openSmall(page, { sizes: [16], steps: 20_000 });
-  await press(page, "main");
-  await inState(page, "running");
-  await page.locator("#hero").scrollIntoViewIfNeeded();
-  await page.locator('#transition .run-panel[data-state="paused"]').waitFor({ state: "attached" });
-  await page.locator("#transition .run-panel").scrollIntoViewIfNeeded();
-  await inState(page, "running");
-  await panelButton(page, "transition", "keep").check();
-  const before = await step(page);
-  await page.locator("#hero").scrollIntoViewIfNeeded();
-  await beyond(page, before + 20);
+siteTest(
+  "a run goes on while the reader reads on; a chip says how far it is, and leads back",
+  { webgpu: [false], widths: [1280, 390] },
+  async (page) => {
+    await openSmall(page, { sizes: [16], steps: 20_000 });
+    const chip = page.locator(".run-chip");
+    await press(page, "main");
+    await inState(page, "running");
+    assert.equal(await chip.count(), 0);
+    await page.locator("#hero").scrollIntoViewIfNeeded();
+    await chip.waitFor();
+    const before = await step(page);
+    await beyond(page, before + 20);
+    assert.match((await chip.textContent()) ?? "", /Figure II\.1 .*\d\u202f%/);
+    assert.deepEqual(await violations(page, ".run-chips"), []);
+    await chip.click();
+    await chip.waitFor({ state: "hidden" });
+    const { top, bottom } = await page.locator("#transition .run-panel").evaluate((bar) => bar.getBoundingClientRect());
+    assert.ok(top >= 0 && bottom <= 844, `the bar is at ${top} to ${bottom}`);
+    // Deleted, it leaves nothing behind.
+    await press(page, "cancel");
+    await page.locator("#hero").scrollIntoViewIfNeeded();
+    assert.equal(await chip.count(), 0);
+  },
+);
+
+siteTest(
+  "the bar and the samples are on one screen while it trains, and the bar stays in view",
+  { webgpu: [false], widths: [1280, 390] },
+  async (page) => {
+    await openSmall(page, { sizes: [16], steps: 20_000 });
+    await page.locator("#transition").evaluate((figure) => figure.scrollIntoView());
+    await press(page, "main");
+    await inState(page, "running");
+    const screen = page.viewportSize()?.height ?? 0;
+    const samples = page.locator('#transition canvas[data-samples="trained"]');
+    assert.ok((await samples.evaluate((row) => row.getBoundingClientRect().bottom)) <= screen);
+    // As far down as the figure goes, the bar is at the top of the screen.
+    await page.locator('#transition [data-part="sigma"]').evaluate((slider) => slider.scrollIntoView({ block: "end" }));
+    const { top, bottom } = await page.locator("#transition .run-panel").evaluate((bar) => bar.getBoundingClientRect());
+    assert.ok(top >= 0 && bottom < screen / 2, `the bar is at ${top} to ${bottom}`);
+  },
+);
+
+siteTest("what would be trained, and how long that takes here, is said before", { webgpu: [false] }, async (page) => {
+  await page.goto(`${siteUrl}?transition.run=quick-faces#transition`);
+  await readyTransition(page);
+  const status = page.locator("#transition .run-status");
+  await status.filter({ hasText: /about \d+ (s|min) on this machine/ }).waitFor({ timeout: 60_000 });
+  // A slow machine is offered fewer.
+  const offered = /^(6 MLPs of width 192, on 16 to|3 MLPs of width 192, on 16, 256 and) 4,096 images, 2,000 steps each/;
+  assert.match((await status.textContent()) ?? "", offered);
+  // A run that would take long is not the first that is offered.
+  await choose(page, "transition.run", "faithful-faces");
+  await readyTransition(page);
+  await panelButton(page, "transition", "main").filter({ hasText: "8, 256 and 8,192" }).waitFor({ timeout: 60_000 });
+  await panelButton(page, "transition", "other").waitFor();
+});
+
+siteTest("a recorded run that comes late is not drawn over the choice after it", { webgpu: [false] }, async (page) => {
+  /** @type {(value?: unknown) => void} */
+  let arrive = () => {};
+  const arrival = new Promise((resolve) => (arrive = resolve));
+  for (const name of ["main-fashion", "main-mnist"]) {
+    await page.route(`**/runs/transition-${name}.json`, async (route) => {
+      await (name === "main-mnist" ? arrival : new Promise((resolve) => setTimeout(resolve, 500)));
+      await route.continue();
+    });
+  }
+  await page.goto(`${siteUrl}?transition.run=main-faces`);
+  await readyTransition(page);
+  const first = await live(page, "transition.networks");
+  await choose(page, "transition.run", "main-fashion");
+  await choose(page, "transition.run", "main-mnist");
+  // The one in between has come, and is not what the reader chose.
+  await page.waitForResponse(/transition-main-fashion/);
+  await page.waitForTimeout(500);
+  assert.equal(await live(page, "transition.networks"), first);
+  arrive();
+  await page.waitForFunction(() =>
+    document.querySelector('[data-live="transition.networks"]')?.textContent?.includes("MNIST digits"),
+  );
+});
+
+siteTest("a number in a sentence shows its point, and leads to it", { webgpu: [false] }, async (page) => {
+  await page.goto(`${siteUrl}?transition.run=main-faces&transition.n=64`);
+  await readyTransition(page);
+  const last = page.locator('p [data-live="transition.cosine.last"]');
+  await last.scrollIntoViewIfNeeded();
+  await last.hover();
+  await page.waitForFunction(() => document.querySelector('[data-live="transition.n"]')?.textContent === "4,096");
+  assert.equal(await page.locator("#transition[data-steered]").count(), 1);
+  assert.match(page.url(), /transition\.n=64|^(?!.*transition\.n=4096)/);
+  await page.mouse.move(1, 1);
+  await page.waitForFunction(() => document.querySelector('[data-live="transition.n"]')?.textContent === "64");
+  // By keyboard, for good.
+  await page.locator('p [data-live="transition.cosine.first"]').focus();
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector('[data-live="transition.n"]')?.textContent === "8");
+  await page.waitForURL(/transition\.n=8\b/);
+  // Words that are explained look different.
+  const look = (/** @type {string} */ selector) =>
+    page
+      .locator(selector)
+      .first()
+      .evaluate((place) => getComputedStyle(place).textDecorationStyle);
+  assert.notEqual(await look("p [data-steers]"), await look("p a.term"));
 });

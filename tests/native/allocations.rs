@@ -1,4 +1,4 @@
-//! Running a program allocates nothing; and D_M needs no more memory for more images than these take.
+//! Running a program allocates nothing, and D_M needs no extra memory per image beyond the image itself.
 #![expect(unsafe_code, reason = "an allocator that counts is an allocator")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -51,12 +51,12 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Allocations of `work` when it is done again. All of it is on one thread, which counts for itself.
+/// The number of allocations when `work` is repeated. It runs on one thread, which counts by itself.
 fn allocations(work: impl FnMut() + Send) -> usize {
     let mut work = work;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     pool.install(|| {
-        // The first time, kernels take the room that they keep.
+        // In the first run, kernels allocate the memory that they keep.
         work();
         let before = COUNT.get();
         work();
@@ -78,7 +78,7 @@ fn a_training_step_allocates_nothing() {
     }
 }
 
-/// D_M of `n` images of size `dim`, for `rows` noisy ones; the routine, and where σ goes.
+/// D_M of `n` images of size `dim` for `rows` noisy ones; returns the routine and the buffer of σ.
 fn denoising([n, dim, rows]: [usize; 3]) -> (Program, Routine, Buffer) {
     let empirical = Empirical::new(TrainingSets::single(random(1, n * dim), dim).unwrap());
     let mut p = Engine::cpu().program(1).unwrap();
@@ -98,7 +98,7 @@ fn denoising_allocates_nothing() {
     assert_eq!(allocations(|| loaded.run(routine, 3).unwrap()), 0);
 }
 
-/// Beyond the images and their norms, every buffer is as large for many images as for some.
+/// Apart from the images and their norms, no buffer grows with the number of images.
 #[test]
 fn the_memory_of_the_empirical_denoiser_does_not_grow() {
     let (dim, rows) = (8, 5);

@@ -1,4 +1,4 @@
-//! Long work stops soon after it is told to, and nothing is lost that was done before.
+//! Long work stops soon after it is cancelled, and completed work is not lost.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -19,16 +19,16 @@ use hidden_gaussian::train::{Checkpoint, Config, Session};
 use hidden_gaussian::{ErrorKind, Result};
 use pollster::block_on;
 
-/// How long work may go on after it was cancelled.
+/// How long work may continue after it was cancelled.
 const SOON: Duration = Duration::from_millis(200);
 
-/// One test at a time: all use the same threads, and one would wait for what another does there.
+/// One test at a time: all use the same threads, and one would wait for another.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Does `work` and cancels it after a while; how long it then went on.
+/// Starts `work`, cancels it after a while, and returns how long it then continued.
 fn cancelled_after<T>(
     wait: Duration,
     control: &Control,
@@ -46,7 +46,7 @@ fn cancelled_after<T>(
     end.saturating_duration_since(teller.join().unwrap())
 }
 
-/// Soon enough in most of a few tries: the machine may be busy with other things.
+/// Requires most of a few attempts to be soon enough, since the machine may be busy.
 fn is_soon(mut once: impl FnMut() -> Duration) {
     let mut delays: Vec<Duration> = (0..5).map(|_| once()).collect();
     println!("{delays:?}");
@@ -54,7 +54,7 @@ fn is_soon(mut once: impl FnMut() -> Duration) {
     assert!(delays[2] < SOON, "{delays:?}");
 }
 
-/// An ensemble that takes long: a step of all members may take longer than anybody waits.
+/// An ensemble that takes long: a step of all members may take longer than a reader would wait.
 fn long_run(preset: Preset, members: usize) -> (Config, TrainingSets) {
     let images = faces(1, 64, preset.side()).unwrap();
     let seeds = (1..=members as u64).collect();
@@ -76,7 +76,7 @@ fn training_stops(engine: &Engine, preset: Preset, members: usize) {
         let wait = Duration::from_millis(350);
         cancelled_after(wait, &control, || block_on(session.step_cooperative(u32::MAX)))
     });
-    // Once cancelled, it stays so, but can be saved.
+    // It stays cancelled, but can be saved.
     assert_eq!(session.step(1).unwrap_err().kind, ErrorKind::Cancelled);
     let saved = block_on(session.snapshot()).unwrap();
     assert_eq!(saved.step, session.steps_done());
@@ -84,7 +84,7 @@ fn training_stops(engine: &Engine, preset: Preset, members: usize) {
     goes_on(engine, &config, &sets, session, &saved);
 }
 
-/// What was cancelled goes on, there and in another session, to the bits of a run that never was.
+/// A cancelled run continues, there and in another session, to the bits of a run that was never cancelled.
 fn goes_on(
     engine: &Engine,
     config: &Config,
@@ -122,7 +122,7 @@ fn training_stops_on_the_gpu() {
     training_stops(&engine, Preset::Main, 2);
 }
 
-/// D_M of many images takes seconds to sample from.
+/// Sampling from D_M of many images takes seconds.
 fn evaluating_stops(engine: &Engine, n: usize) {
     let _alone = alone();
     let split = faces(1, n as u32 + 200, 12).unwrap().split(1, 200).unwrap();
@@ -154,7 +154,7 @@ fn evaluating_stops_on_the_gpu() {
     evaluating_stops(&engine, 8000);
 }
 
-/// A pause is no error: `step` comes back with what it has done, and does nothing until resumed.
+/// A pause is not an error: `step` returns the steps that it has done, and does nothing until resumed.
 #[test]
 #[ignore = "measures time: cargo xtask test --only cancel"]
 fn training_pauses() {

@@ -32,7 +32,7 @@ fn findings(config: &Value, experiment: &str) -> Value {
     })
 }
 
-/// Joins lists, also those that stand in an object.
+/// Joins lists, including those inside an object.
 fn join(whole: &mut Value, part: &Value) {
     match (whole, part) {
         (Value::Array(whole), Value::Array(part)) => whole.extend(part.iter().cloned()),
@@ -43,7 +43,7 @@ fn join(whole: &mut Value, part: &Value) {
     }
 }
 
-/// Several workers find what one would, bit for bit.
+/// Several workers find the same as one, bit for bit.
 #[test]
 fn shards_make_the_whole() {
     for name in names() {
@@ -67,7 +67,7 @@ fn diverged_networks_are_marked() {
         let mut config = tiny(name, &split());
         config["train"]["rate"] = json!(0.9);
         config["train"]["warmUp"] = json!(1);
-        // A loss is about 1 in the beginning.
+        // The loss is about 1 at the beginning.
         config["train"]["blowUp"] = json!(4.0);
         findings(&config, name)
     };
@@ -84,7 +84,7 @@ fn diverged_networks_are_marked() {
     }
 }
 
-/// The page trains the quick presets on two or three workers, none of which should wait for long.
+/// The page trains the quick presets on two or three workers, none of which should be idle for long.
 #[test]
 fn the_quick_presets_are_sharded_evenly() {
     let shape = split().shape();
@@ -160,7 +160,7 @@ fn small_sets_can_be_trained_on() {
     }
 }
 
-/// A run that was stopped while it measured its last checkpoint measures it when it is resumed.
+/// A run that was stopped during its last measurement repeats it when it is resumed.
 #[test]
 fn an_interrupted_measurement_is_repeated() {
     block_on(async {
@@ -193,7 +193,7 @@ fn saved(experiment: &str) -> Vec<u8> {
     })
 }
 
-/// A saved run goes back into its own experiment only.
+/// A saved run can be restored only into its own experiment.
 #[test]
 fn other_runs_are_refused() {
     block_on(async {
@@ -216,8 +216,7 @@ fn other_runs_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// Whatever happens to a saved run, it is refused with a sentence, and the run that refused it
-    /// stays what it was.
+    /// A damaged saved run is refused with a sentence, and the run that refused it stays unchanged.
     #[test]
     fn damage_is_noticed(at in prop_any::<prop::sample::Index>(), bit in 0..8_u32, cut: bool) {
         thread_local! {

@@ -1,13 +1,13 @@
 //! Every backward pass against central differences of its forward pass, on the CPU engine.
 //!
-//! All that goes wrong stands in one table. The differences are good to about 1e-3 of the largest
+//! One table lists all failures. The differences are accurate to about 1e-3 of the largest
 //! gradient of a tensor; the tolerance of 1e-2 catches a wrong sign, a missing term, a missing
 //! factor and a transposed weight.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
 
-use common::gradients::{Passes, Table, program, tensors, whole};
+use common::gradients::{Passes, Table, check_network, program, tensors, whole};
 use common::{noise_levels, random, weights};
 use hidden_gaussian::compute::Engine;
 use hidden_gaussian::kernels::Film;
@@ -144,27 +144,12 @@ fn whole_networks() {
         (9, 5, Architecture::Mlp { width: 13, depth: 2 }),
         (16, 4, Architecture::Mlp { width: 8, depth: 3 }),
     ] {
-        let network = architecture.network(dim).unwrap();
-        let parameters = network.parameters();
-        let mut p = program();
-        let x = p.buffer_with("x", random(1, rows * dim)).unwrap();
-        let sigma = p.buffer_with("sigma", noise_levels(rows)).unwrap();
-        let w = p.buffer_with("weights", weights(parameters)).unwrap();
-        // What a gradient buffer held before must not matter.
-        let d_w = p.buffer_with("gradients", random(6, parameters.buffer_len())).unwrap();
-        let out = p.buffer("out", rows * dim).unwrap();
-        let d_out = p.buffer("d_out", rows * dim).unwrap();
-        let placed = network.place_training(&mut p, rows, w.into(), d_w.into()).unwrap();
-        Passes::new(p, out, Some(d_out), |p, backward| {
-            placed.forward(p, x.into(), Sigma::per_row(sigma), out.into())?;
-            if backward { placed.backward(p, x.into(), d_out.into()) } else { Ok(()) }
-        })
-        .check(&mut table, &format!("{architecture:?}"), w, d_w, &tensors(parameters));
+        check_network(&mut table, &architecture, dim, rows);
     }
 }
 
-/// Forward-only placement gives the training placement's output, and one noise level for all rows
-/// gives what the same level in each row gives.
+/// Placement for inference gives the same output as placement for training, and one noise level for all rows
+/// gives the same as that level in each row.
 #[test]
 fn placements_agree() {
     let [dim, rows] = [9, 5];

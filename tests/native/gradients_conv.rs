@@ -4,7 +4,7 @@
 
 use crate::common;
 
-use common::gradients::{Passes, Table, program, tensors, whole};
+use common::gradients::{Passes, Table, check_network, program, whole};
 use common::{noise_levels, random, relative_error, run, weights};
 use hidden_gaussian::compute::{Engine, Profile, Program};
 use hidden_gaussian::data::Shape;
@@ -92,7 +92,7 @@ fn norm_film_and_activation() {
                 let (x, d_out, d_x, d_film) = (x.into(), d_out.into(), d_x.into(), columns(d_film));
                 group_film_silu_backward::record(p, x, affine, d_out, d_film, d_x, false, groups)?;
                 if norm {
-                    group_norm_backward::record(p, x, moments.into(), used, d_film, d_x, groups)?;
+                    group_norm_backward::record(p, x, affine, d_film, d_x, groups)?;
                 }
                 Ok(())
             });
@@ -124,22 +124,7 @@ fn whole_networks() {
         let rows = 3;
         let shape = Shape { height, width: image_width, channels };
         let architecture = Architecture::UNet { shape, width, levels, norm, head };
-        let network = architecture.network(shape.dim()).unwrap();
-        let parameters = network.parameters();
-        let len = rows * shape.dim();
-        let mut p = program();
-        let x = p.buffer_with("x", random(1, len)).unwrap();
-        let sigma = p.buffer_with("sigma", noise_levels(rows)).unwrap();
-        let w = p.buffer_with("weights", weights(parameters)).unwrap();
-        // What a gradient buffer held before must not matter.
-        let d_w = p.buffer_with("gradients", random(6, parameters.buffer_len())).unwrap();
-        let [out, d_out] = [(); 2].map(|()| p.buffer("out", len).unwrap());
-        let placed = network.place_training(&mut p, rows, w.into(), d_w.into()).unwrap();
-        Passes::new(p, out, Some(d_out), |p, backward| {
-            placed.forward(p, x.into(), Sigma::per_row(sigma), out.into())?;
-            if backward { placed.backward(p, x.into(), d_out.into()) } else { Ok(()) }
-        })
-        .check(&mut table, &format!("{architecture:?}"), w, d_w, &tensors(parameters));
+        check_network(&mut table, &architecture, shape.dim(), rows);
     }
 }
 
@@ -166,8 +151,8 @@ fn large_images_in_colour_can_be_recorded() {
     }
 }
 
-/// Every image of a batch has its own result, whatever tile it falls into: a batch of one gives the bits
-/// that the image has among others.
+/// Every image of a batch has its own result, whatever tile it falls into: a batch of one gives the same
+/// bits as the image among others.
 #[test]
 fn images_do_not_depend_on_their_batch() {
     let conv = |batch| Conv { batch, size: [6, 5], channels: [13, 21], scale: Scale::Same };
@@ -194,7 +179,7 @@ fn images_do_not_depend_on_their_batch() {
     }
 }
 
-/// The same input gives the same bits, and the inference placement gives the training placement's.
+/// The same input gives the same bits, in placement for inference and for training.
 #[test]
 fn passes_are_deterministic() {
     let shape = Shape { height: 16, width: 16, channels: 1 };

@@ -1,5 +1,5 @@
-//! Whatever a file or a configuration says: an error or a run, never a panic, and nothing is
-//! allocated before its size is known to be sensible.
+//! Whatever a file or a configuration contains, the result is an error or a run, never a panic, and nothing
+//! is allocated before its size is known to be sensible.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -29,7 +29,7 @@ fn odd_values() -> Vec<Value> {
     values
 }
 
-/// Where the leaves are: numbers, texts, and what is in a text that is JSON itself.
+/// The paths of the leaves: numbers, texts, and those inside a text that is itself JSON.
 fn leaves(value: &Value, path: &str, found: &mut Vec<String>) {
     match value {
         Value::Array(list) => {
@@ -46,7 +46,7 @@ fn leaves(value: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Puts `new` in place of one leaf.
+/// Replaces one leaf by `new`.
 fn edit(value: &mut Value, which: prop::sample::Index, new: Value) {
     let mut found = Vec::new();
     leaves(value, "", &mut found);
@@ -84,7 +84,7 @@ fn with_header(bytes: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
     [&(head.len() as u64).to_le_bytes()[..], head.as_bytes(), data].concat()
 }
 
-/// Reads a file and, if it can be read, goes on from it.
+/// Reads a file and, if it can be read, continues from it.
 fn use_checkpoint(bytes: &[u8]) {
     let Ok(checkpoint) = Checkpoint::from_bytes(bytes) else { return };
     let (config, sets, _) = saved();
@@ -174,7 +174,7 @@ proptest! {
     }
 }
 
-/// Checkpoints in any order, twice, and beyond the end: each is come to once, and the run ends.
+/// Checkpoints in any order, twice, and beyond the end: each is reached once, and the run ends.
 #[test]
 fn checkpoints_in_disorder_come_to_an_end() {
     let split = faces(1, 60, 4).unwrap().split(1, 20).unwrap();
@@ -210,7 +210,7 @@ fn checkpoints_in_disorder_come_to_an_end() {
     panic!("the run does not end");
 }
 
-/// What the numbers on the command line come to.
+/// Extreme numbers from the command line.
 #[test]
 fn what_is_too_large_is_refused_before_it_is_made() {
     let (config, sets) = training::odd();
@@ -221,7 +221,7 @@ fn what_is_too_large_is_refused_before_it_is_made() {
         Config { architecture: mlp(usize::MAX, usize::MAX), ..config.clone() },
         Config { batch: usize::MAX, ..config.clone() },
         Config { batch: 1 << 20, ..config.clone() },
-        // Each is allowed; but not all buffers of so many at once.
+        // Each is allowed, but not all buffers at once.
         Config { architecture: mlp(4000, 1), batch: 4096, seeds: vec![1; 16], ..config.clone() },
     ];
     for config in too_large {
@@ -244,7 +244,7 @@ fn what_is_too_large_is_refused_before_it_is_made() {
     assert!(matches!(error.kind, ErrorKind::LimitExceeded { .. }), "{error}");
 }
 
-/// A checkpoint that claims to be further than its run goes would count steps left below zero.
+/// A checkpoint that claims to be beyond the end of its run would make the remaining steps negative.
 #[test]
 fn steps_beyond_the_end_are_refused() {
     for step in ["61", "4294967295"] {

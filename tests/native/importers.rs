@@ -1,4 +1,4 @@
-//! Importers: valid files round trip, each kind of bad file has its own error, and no bytes panic.
+//! Importers: valid files round-trip, each kind of bad file has its own error, and no bytes cause a panic.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -18,7 +18,7 @@ use image::{ExtendedColorType, ImageEncoder, ImageFormat, codecs::jpeg::JpegEnco
 use miniz_oxide::deflate::compress_to_vec;
 use proptest::prelude::*;
 
-// Files, as their own programs write them.
+// Files as other programs write them.
 
 fn idx(count: u32, height: u32, width: u32, pixels: &[u8]) -> Vec<u8> {
     let mut file = vec![0, 0, 8, 3];
@@ -56,7 +56,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     [b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", &compress_to_vec(bytes, 6)[..], &tail].concat()
 }
 
-/// A zip archive; files are deflated if `deflate`, else stored.
+/// A zip archive; files are deflated if `deflate`, and otherwise stored.
 fn zip(files: &[(&str, &[u8])], deflate: bool) -> Vec<u8> {
     let (mut archive, mut directory) = (Vec::new(), Vec::new());
     for (name, bytes) in files {
@@ -116,7 +116,7 @@ fn read(name: &str, bytes: &[u8]) -> Result<Dataset, Error> {
     import(name, bytes, &Options::default())
 }
 
-/// The error's message; the kind must be bad input, and the error must say what to do.
+/// The error's message; its kind must be bad input, and it must have a hint.
 fn bad_input(name: &str, bytes: &[u8]) -> String {
     let error = read(name, bytes).unwrap_err();
     assert_eq!(error.kind, ErrorKind::BadInput, "{error}");
@@ -157,7 +157,7 @@ fn cifar_in_colour_and_grey() {
     }
 }
 
-/// An array of each type that is read, by NumPy 2.4:
+/// An array of each supported type, written by NumPy 2.4:
 /// ```python
 /// x = np.array([[[0, 51], [102, 255]], [[255, 1], [2, 3]]])
 /// np.savez_compressed("numpy.npz", b1=x > 100, u1=x.astype("u1"), i1=(x - 128).astype("i1"),
@@ -277,7 +277,7 @@ fn wrong_magic() {
     assert!(bad_input("train-images-idx3-ubyte", text).contains("look like an IDX file"));
     assert!(bad_input("data_batch_1.bin", text).contains("look like a CIFAR-10 batch"));
     assert!(bad_input("a.npz", text).contains("directory is missing"));
-    assert!(bad_input("letter.txt", text).contains("look like any kind"));
+    assert!(bad_input("letter.txt", text).contains("look like any format"));
     let mut tar = vec![0; 512];
     tar[257..262].copy_from_slice(b"ustar");
     assert!(bad_input("cifar.tar.gz", &gzip(&tar)).contains("tar archive"));
@@ -366,7 +366,7 @@ fn oversized_files() {
     assert_eq!(limit("a-ubyte", &small, &huge), MAX_SIDE as u64);
 }
 
-/// Any result is right as long as it is one: no panic, and only finite values in range.
+/// Any result is right as long as there is one: no panic, and only finite values in range.
 fn survives(name: &str, bytes: &[u8]) {
     for size in [None, Some(3)] {
         for channels in [None, Some(Channels::Grey), Some(Channels::Colour)] {
@@ -405,7 +405,7 @@ fn edit() -> impl Strategy<Value = Edit> {
 }
 
 fn apply(file: &mut Vec<u8>, edit: Edit, header: bool) {
-    // Most of a file is pixels, which any value suits, so half of the edits aim at the header.
+    // Most of a file is pixels, for which any value is valid, so half of the edits aim at the header.
     let reach = if header { file.len().min(64) } else { file.len() };
     if reach == 0 {
         return;
@@ -434,7 +434,7 @@ proptest! {
         for (edit, header) in edits {
             apply(&mut file, edit, header);
         }
-        // Checksums would hide the inner importers from damage done outside: pack after it, too.
+        // Checksums would shield the inner importers from damage outside, so also pack after the damage.
         if pack {
             survives(name, &gzip(&file));
             survives("a.zip", &zip(&[(name, &file)], true));
@@ -460,7 +460,7 @@ proptest! {
         }));
     }
 
-    /// Pictures as a page decodes them, and as none should: sizes that do not fit their pixels.
+    /// Pictures as a page decodes them, and invalid ones: sizes that do not fit their pixels.
     #[test]
     fn pictures_never_panic(
         pictures in prop::collection::vec((0..40_usize, 0..40_usize, any::<u8>(), 0..8_u8), 0..12),
@@ -491,7 +491,7 @@ proptest! {
 
 // Pictures on disk, which only native programs decode.
 
-/// A folder that is gone when the test is over.
+/// A folder that is removed when the test is over.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -502,7 +502,7 @@ impl Folder {
         Self(path)
     }
 
-    /// Writes a file into it, or into a folder of it.
+    /// Writes a file into the folder or a subfolder.
     fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.0.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -533,8 +533,8 @@ fn noise(count: usize, seed: usize) -> Vec<u8> {
     (0..count).map(|i| (((i + seed) * (i + 7 * seed + 1) * 2_654_435) >> 9) as u8).collect()
 }
 
-/// The page hands over what the browser decoded; a native program decodes by itself. For a PNG there
-/// is one way to decode it, so both must have the same set.
+/// The page passes what the browser decoded; a native program decodes by itself. A PNG can be decoded in
+/// only one way, so both must give the same set.
 #[test]
 fn a_png_gives_the_same_pixels_as_on_the_page() {
     let folder = Folder::new("png");
@@ -556,8 +556,8 @@ fn a_png_gives_the_same_pixels_as_on_the_page() {
     }
 }
 
-/// A sheet with an image per row, as the npm package has it; the records made of it; and the images
-/// as a picture each: all the same set.
+/// A sheet with one image per row, as in the npm package; the records made of it; and the images as
+/// one picture each: all give the same set.
 #[test]
 fn cifar_is_the_same_set_from_a_sheet_from_records_and_from_pictures() {
     let labels = [3, 7, 0, 7, 9];
@@ -615,7 +615,7 @@ fn folders_are_read_in_order_and_their_folders_are_classes() {
     assert_eq!(firsts, [10, 20, 25, 30]);
     assert_eq!(set.labels().unwrap().names(), ["a", "b"]);
     assert_eq!(as_bytes(set.class("b").unwrap().images())[0], 25);
-    assert_eq!(set.about.note, "Not pictures, and left out: 1 of the files.");
+    assert_eq!(set.about.note, "Skipped files that are not pictures: 1.");
 
     folder.write("b/broken.png", &grey(1)[..40]);
     let error = read_path(&folder.0, &Options::default()).unwrap_err();
@@ -674,7 +674,7 @@ proptest! {
     }
 }
 
-/// What the command line says of a batch of CIFAR-10, read as it is and otherwise.
+/// The description of a CIFAR-10 batch on the command line, with several options.
 #[test]
 fn sizes_colours_and_classes_are_the_users() {
     let folder = Folder::new("options");
@@ -695,4 +695,38 @@ fn sizes_colours_and_classes_are_the_users() {
         let text = told(args);
         assert!(text.contains(expected), "{args:?}: {text}");
     }
+}
+
+/// The page gives the same pixels for the same file: its tests drop this archive, and find this hash.
+/// `PICTURES_FIXTURE=write` renews both.
+#[test]
+fn pictures_have_the_pixels_of_the_page() {
+    let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/native/fixtures");
+    let (archive, expected) = (fixtures.join("pictures.zip"), fixtures.join("pictures.json"));
+    let writes = std::env::var_os("PICTURES_FIXTURE").is_some_and(|wish| wish == "write");
+    if writes {
+        // Wider and higher than what is asked for, in colour, half of them as WebP.
+        let pictures = (0..60_u32).map(|i| {
+            let (width, height) = (17 + i % 9, 23 - i % 5);
+            let pixel = |j: u32| (7 * i + (j % (3 * width)) * (1 + i % 3) + j / (2 * width)) as u8;
+            let pixels: Vec<u8> = (0..3 * width * height).map(pixel).collect();
+            let (format, ending) =
+                if i % 2 == 0 { (ImageFormat::Png, "png") } else { (ImageFormat::WebP, "webp") };
+            (format!("{i:02}.{ending}"), picture(format, width, height, &pixels))
+        });
+        let pictures: Vec<_> = pictures.collect();
+        let files: Vec<_> =
+            pictures.iter().map(|(name, file)| (name.as_str(), &file[..])).collect();
+        fs::write(&archive, zip(&files, false)).unwrap();
+    }
+    let set = read_path(&archive, &Options { size: Some(16), ..Options::default() }).unwrap();
+    let found = format!("{{ \"count\": {}, \"hash\": \"{:016x}\" }}\n", set.len(), set.hash());
+    if writes {
+        fs::write(&expected, &found).unwrap();
+    }
+    assert_eq!(
+        fs::read_to_string(&expected).unwrap(),
+        found,
+        "renew it with PICTURES_FIXTURE=write"
+    );
 }

@@ -1,5 +1,5 @@
-//! Files for others, and from others: the format's own library reads what this crate writes, and this
-//! crate reads what the library writes.
+//! Interoperability: the safetensors library reads what this crate writes, and this crate reads what that
+//! library writes.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use safetensors::{Dtype, SafeTensors};
 
 use crate::common::training;
 
-/// A short run, saved.
+/// A checkpoint of a short run.
 fn saved() -> Checkpoint {
     let (config, sets) = training::odd();
     let mut session = block_on(training::session(&Engine::cpu(), &config, &sets));
@@ -58,7 +58,7 @@ fn a_checkpoint_that_safetensors_wrote_is_the_same() {
     let file = SafeTensors::deserialize(&bytes).unwrap();
     let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
     let texts: HashMap<String, String> = metadata.metadata().clone().unwrap();
-    // The library puts the tensors in an order of its own.
+    // The library orders the tensors in its own way.
     let tensors: Vec<(String, TensorView<'_>)> = file.tensors();
     let rewritten = safetensors::serialize(tensors, Some(texts)).unwrap();
     assert_ne!(rewritten, bytes);

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// From the bottom to the top. Modules in one row may use each other.
+/// From bottom to top. Modules in one row may use each other.
 const LAYERS: &[&[&str]] = &[
     &["error", "serial", "shape", "platform"],
     &["rng"],
@@ -96,16 +96,16 @@ fn modules_use_only_what_is_below_them() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// Only these files ask which target they are compiled for.
+/// Only these files depend on the target they are compiled for.
 #[test]
 fn the_target_is_asked_for_in_one_place() {
     let allowed = [
         "platform.rs",
-        // How a GPU is waited for differs between a browser and a native driver.
+        // Waiting for a GPU differs between a browser and a native driver.
         "compute/faults.rs",
         "compute/gpu.rs",
         "compute/readback.rs",
-        // Natively, members and rows are shared among threads.
+        // Natively, members and rows are divided among threads.
         "compute/cpu.rs",
         "compute/mod.rs",
         "kernels/mod.rs",
@@ -113,7 +113,7 @@ fn the_target_is_asked_for_in_one_place() {
         "denoiser/eigen.rs",
         "denoiser/gaussian.rs",
         "denoiser/linear.rs",
-        // Files, folders and downloads are for native programs; a page hands over bytes.
+        // Files, folders and downloads are for native programs; a page passes bytes.
         "data/mod.rs",
         "data/builder.rs",
         "data/cifar10/mod.rs",

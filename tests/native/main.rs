@@ -1,4 +1,4 @@
-//! The native tests, one module for each kind. They are one binary because most of what they test is
+//! The native tests, one module per topic. They are one binary because most of what they test is
 //! asynchronous or generic, and rustc compiles that anew for every binary that uses it.
 #![cfg(not(target_arch = "wasm32"))]
 
@@ -18,6 +18,8 @@ mod hostile_input;
 mod importers;
 mod interoperability;
 mod layers;
+mod league;
+mod packs;
 mod paper_claims;
 mod recording;
 mod shaders_validate;

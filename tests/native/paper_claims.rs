@@ -1,5 +1,5 @@
-//! The directions of Figures 1 to 3, on real if tiny networks. `hidden-gaussian reproduce` holds the
-//! full presets against their bands.
+//! The directions of Figures 1 to 3 on real, if tiny, networks. `hidden-gaussian reproduce` compares the
+//! full presets with their bands.
 //!
 //! The sizes were chosen so that networks this small show the directions within seconds; at some
 //! others (N = 8, or N = 4 and 16 for early stopping) they did not. So this guards a regime that is
@@ -23,7 +23,7 @@ use hidden_gaussian::model::Architecture;
 use hidden_gaussian::train;
 use pollster::block_on;
 
-/// So few images that a small network memorizes them in a thousand steps, and many to generalize from.
+/// Few enough images for a small network to memorize in a thousand steps, and enough to generalize from.
 const FEW: usize = 4;
 const MANY: usize = 512;
 
@@ -41,7 +41,7 @@ fn brief(config: &EvalConfig) -> EvalConfig {
     EvalConfig { samples: 40, images: 40, sampler_steps: 10, sigmas, ..config.clone() }
 }
 
-/// The fraction of a network's samples that are copies.
+/// The fraction of a network's samples that are memorized.
 fn copies(point: &Point) -> f64 {
     point.trained().unwrap().closeness.memorized.mean
 }
@@ -67,8 +67,8 @@ fn run<E: Experiment>(split: &Split, change: impl FnOnce(&mut E::Config)) -> E::
     })
 }
 
-/// Figures 1 and 2: few images are memorized, by a network that is close to D_M; many are
-/// generalized from, by one that is more linear, and close to D_L and D_G.
+/// Figures 1 and 2: a network with few images memorizes them and is close to D_M; one with many
+/// generalizes, is more linear, and is close to D_L and D_G.
 #[test]
 fn more_images_make_the_network_gaussian() {
     let found = run::<GaussianBias>(&split(), |config: &mut gaussian_bias::Config| {
@@ -133,8 +133,8 @@ fn a_young_network_is_gaussian() {
 
 /// Figure 3: with few images, a small network stays close to D_G where a wide one memorizes.
 ///
-/// Measured for seeds 1 to 5; and for widths from 8 to 192 with 8 to 24 images: below a width of 32
-/// networks copy nothing either, but are too small to come close to anything.
+/// Measured for seeds 1 to 5, and for widths from 8 to 192 with 8 to 24 images: below a width of 32
+/// networks memorize nothing either, but are too small to come close to anything.
 #[test]
 fn a_small_network_is_gaussian() {
     let found = run::<Emergence>(&split(), |config: &mut emergence::Config| {

@@ -1,4 +1,4 @@
-//! Recording refuses what could not run, and says why; uploads do too. Nothing panics.
+//! Recording and uploading refuse what could not run, and say why. Nothing panics.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -13,7 +13,7 @@ fn program() -> Program {
     Engine::cpu().program(2).unwrap()
 }
 
-/// The message of the error that recording one routine gives.
+/// The error message of recording one routine.
 fn refusal(record: impl FnOnce(&mut Program) -> hidden_gaussian::Result<()>) -> String {
     let mut p = program();
     let error = p.routine("test", record).unwrap_err();

@@ -1,4 +1,4 @@
-//! Every shader parses, is valid WGSL, and declares what its Rust twin says: the same parameters, the
+//! Every shader parses, is valid WGSL, and declares the same as its Rust twin: the same parameters, the
 //! same bindings in the same order, the same name.
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
@@ -8,7 +8,7 @@ use hidden_gaussian::compute::{Access, Kernel};
 use hidden_gaussian::kernels;
 use naga::{AddressSpace, Module, ScalarKind, StorageAccess, TypeInner};
 
-/// The constants that Rust puts in front of a kernel, each with the values that it may have.
+/// The constants that Rust puts in front of a kernel, each with its possible values.
 fn constants(kernel: &Kernel) -> Vec<(&'static str, &'static [u32])> {
     const SWITCH: &[u32] = &[0, 1];
     const THREADS: &[u32] = &[1, 16];
@@ -27,6 +27,8 @@ fn constants(kernel: &Kernel) -> Vec<(&'static str, &'static [u32])> {
             ("THREADS_X", THREADS),
             ("THREADS_Y", THREADS),
             ("DEPTH", &[8, 16]),
+            ("WORKGROUP_WORDS", &[4096]),
+            ("SPLIT", SWITCH),
         ],
         "conv" => vec![
             ("ADJOINT", SWITCH),
@@ -38,7 +40,8 @@ fn constants(kernel: &Kernel) -> Vec<(&'static str, &'static [u32])> {
             ("THREADS_Y", THREADS),
         ],
         "conv_weight_backward" => vec![("QUADS_Y", &[1, 4]), ("QUADS_X", &[1, 4]), WIDE],
-        "adam" => vec![WIDE, ("EACH", &[4])],
+        "column_sums" => vec![WIDE, ("SHARERS", &[1, 8]), ("SHARED", SWITCH)],
+        "adam" | "sgd" => vec![WIDE, ("EACH", &[4])],
         "group_film_silu" => vec![WIDE],
         "square_sums" => vec![WIDE, ROW_THREADS],
         "denoising_loss"
@@ -51,7 +54,7 @@ fn constants(kernel: &Kernel) -> Vec<(&'static str, &'static [u32])> {
     }
 }
 
-/// Enough choices of a kernel's constants for each value, and each pair of values, to be among them.
+/// Choices of a kernel's constants that cover each value and each pair of values.
 fn choices(kernel: &Kernel) -> Vec<Vec<(&'static str, u32)>> {
     let constants = constants(kernel);
     let first: Vec<_> = constants.iter().map(|(name, values)| (*name, values[0])).collect();
@@ -69,7 +72,7 @@ fn choices(kernel: &Kernel) -> Vec<Vec<(&'static str, u32)>> {
     all.into_iter().collect()
 }
 
-/// The first choice will do for what is the same in all.
+/// Parses the first choice, for what is the same in all.
 fn parse(kernel: &Kernel) -> Module {
     parse_as(kernel, &choices(kernel)[0])
 }

@@ -1,4 +1,4 @@
-//! Sweeps, as a cluster runs them: the merged report has the same bytes however the work was cut and
+//! Sweeps as a cluster runs them: the merged report has the same bytes however the work was cut and
 //! however often it was interrupted.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-/// The program, outside of any scheduler.
+/// The program, outside any scheduler.
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hidden-gaussian"));
     for variable in [
@@ -114,7 +114,7 @@ fn succeed(command: &mut Command) -> Output {
     output
 }
 
-/// What it says when it refuses, with this exit code.
+/// The error of a command that fails with this exit code.
 fn refused(command: &mut Command, code: i32) -> String {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(code), "{command:?}: {}", errors(&output));
@@ -125,7 +125,7 @@ fn value(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap()
 }
 
-/// A small configuration: how it differs from the quick preset.
+/// A small configuration, as changes to the quick preset.
 fn small(experiment: &str) -> Value {
     let network = json!({ "kind": "mlp", "width": 16, "depth": 1 });
     let train = json!({ "steps": 30, "batch": 8, "architecture": network });
@@ -133,14 +133,17 @@ fn small(experiment: &str) -> Value {
     let mut config = json!({ "sizes": [4, 9, 16], "train": train, "evaluation": evaluation });
     match experiment {
         "transition" => config["seeds"] = json!([1, 2]),
+        "strong-generalization" => config["seeds"] = json!([[1, 2], [3, 4]]),
         "gaussian-bias" => {
+            config["seeds"] = json!([1, 2]);
             config["evaluation"]["distillation"] =
                 json!({ "batches": 1, "images": "heldOut", "method": "normal" });
         }
         "emergence" => {
             config["trainLong"] = config["train"].clone();
             config["widths"] = json!([8, 16]);
-            config["widthSizes"] = json!([9]);
+            config["widthSizes"] = json!([4, 9]);
+            config["seeds"] = json!([1, 2]);
             config["checkpoints"] = json!([10]);
         }
         _ => {}
@@ -236,7 +239,7 @@ fn schedulers_say_which_shard_it_is() {
         succeed(sweep.run().envs(variables.iter().copied()));
         assert_eq!(sweep.status()[index], "done");
     }
-    assert!(refused(&mut sweep.run(), 2).contains("No scheduler says"));
+    assert!(refused(&mut sweep.run(), 2).contains("no scheduler assigns one"));
     assert!(refused(sweep.run().env("JOB_COMPLETION_INDEX", "4"), 2).contains("shard 4"));
     assert!(refused(&mut sweep.run_shard(0, 3), 2).contains("has 4 shards"));
     sweep.merged();
@@ -251,9 +254,9 @@ fn a_finished_shard_is_left_alone() {
     let last: Value = serde_json::from_str(errors(&output).lines().last().unwrap()).unwrap();
     assert_eq!(last["state"], "done");
     let written = fs::metadata(sweep.shard_file(1, "json")).unwrap().modified().unwrap();
-    // Killed between its last two deeds, it leaves a checkpoint behind.
+    // If it is killed between its last two actions, it leaves a checkpoint behind.
     fs::write(sweep.shard_file(1, "checkpoint"), "left over").unwrap();
-    assert!(errors(&succeed(&mut sweep.run_shard(1, 2))).contains("done already"));
+    assert!(errors(&succeed(&mut sweep.run_shard(1, 2))).contains("already done"));
     assert!(!sweep.shard_file(1, "checkpoint").exists());
     assert_eq!(fs::metadata(sweep.shard_file(1, "json")).unwrap().modified().unwrap(), written);
     let files = fs::read_dir(sweep.folder.join("shards")).unwrap().count();
@@ -298,7 +301,7 @@ fn files_of_other_plans_are_refused_and_kept() {
 
     let again = sweep.plan_again(&folder.join("two.json"), 2, &[]);
     assert_eq!(again.status.code(), Some(2));
-    assert!(errors(&again).contains("is another plan"), "{}", errors(&again));
+    assert!(errors(&again).contains("contains another plan"), "{}", errors(&again));
     assert!(sweep.plan_again(&folder.join("one.json"), 2, &[]).status.success());
 }
 
@@ -332,7 +335,7 @@ fn bad_sweeps_are_refused_with_a_sentence() {
     }
 }
 
-/// Printed for a folder whose name a shell would take apart.
+/// Printed for a folder whose name a shell would split.
 #[test]
 fn the_script_for_slurm_is_a_script() {
     let folder = fresh("slurm").join("my sweep's");
@@ -350,7 +353,7 @@ fn the_script_for_slurm_is_a_script() {
     assert!(script.contains(r"my sweep'\''s/plan.json'"), "{script}");
 }
 
-/// What `cargo xtask test --only slurm` holds against the schema of Kubernetes, line by line.
+/// `cargo xtask test --only slurm` validates this against the schema of Kubernetes, line by line.
 #[test]
 fn the_manifest_for_kubernetes_has_all_parts() {
     let folder = fresh("kubernetes").join("plan");
@@ -374,7 +377,7 @@ fn the_manifest_for_kubernetes_has_all_parts() {
     assert_eq!(refused.status.code(), Some(2));
 }
 
-/// What a sweep found becomes a run of the page, if it has the configuration of one.
+/// The result of a sweep becomes a run of the page, if it has the configuration of one.
 #[test]
 fn the_page_s_runs_can_come_from_a_sweep() {
     let folder = fresh("record");
@@ -388,7 +391,7 @@ fn the_page_s_runs_can_come_from_a_sweep() {
         record
     };
     assert!(refused(&mut record(&sweep), 2).contains("all its results"));
-    // To compute it takes a minute; one finding will do.
+    // Computing it takes a minute, so one finding has to suffice.
     let pieces = json!([{ "piece": plan["shards"][0]["pieces"][0], "engine": "cpu", "adapter": null,
         "sigmas": [1.0], "findings": [{ "n": 16, "seed": 1, "denoisers": {} }] }]);
     let result = json!({ "plan": plan["hash"], "shard": 0, "pieces": pieces });
@@ -418,7 +421,7 @@ mod interrupted {
 
     const SHARDS: usize = 4;
 
-    /// A sweep whose shards take about a second, with checkpoints all the time.
+    /// A sweep whose shards take about a second, with frequent checkpoints.
     fn long() -> Value {
         let mut sweep = small("transition");
         sweep["config"]["sizes"] = json!([4, 9, 16, 25]);
@@ -434,7 +437,7 @@ mod interrupted {
     }
 
     fn signal(child: &Child, name: &str) {
-        // Until it is waited for it keeps its number, also when it is done.
+        // Until it is waited for, it keeps its process id, even when it is done.
         let kill = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
         assert!(kill.success());
     }
@@ -459,7 +462,7 @@ mod interrupted {
             assert!(matches!(code, Some(0 | 75)), "{code:?} {text}");
             if code == Some(75) {
                 stopped += 1;
-                assert!(text.contains("the next start goes on from"), "{text}");
+                assert!(text.contains("the next start resumes from"), "{text}");
                 assert_eq!(sweep.status()[index], "stopped");
             }
         }
@@ -469,7 +472,7 @@ mod interrupted {
         assert!(sweep.merged() == whole.merged());
     }
 
-    /// Cut off anywhere, a checkpoint is refused and stays what it is.
+    /// A truncated checkpoint is refused and left unchanged.
     fn refuses_half_a_checkpoint(sweep: &Sweep) {
         let index = sweep.status().iter().position(|state| state == "stopped").unwrap();
         let path = sweep.shard_file(index, "checkpoint");
@@ -486,14 +489,14 @@ mod interrupted {
         fs::write(&path, &whole).unwrap();
     }
 
-    /// Fills the file system of `folder`, until it is dropped.
+    /// Fills the file system of `folder` until it is dropped.
     struct Ballast(PathBuf);
 
     impl Ballast {
         fn fill(folder: &Path) -> Self {
             let path = folder.join("ballast");
             let mut file = fs::File::create(&path).unwrap();
-            // What is freed between two writes is filled again by the next one.
+            // Space that is freed between two writes is filled by the next one.
             while file.write_all(&[0; 4096]).is_ok() {}
             while file.write_all(&[0]).is_ok() {}
             Self(path)
@@ -513,8 +516,8 @@ mod interrupted {
         FullDisk,
     }
 
-    /// The shards of several sweeps are hit at random moments, until 20 of them were stopped before they
-    /// were done. Where `HG_TMPFS` is the folder of a small file system, some blows fill it. `HG_SEED`
+    /// The shards of several sweeps are interrupted at random moments, until 20 of them were stopped before they
+    /// were done. If `HG_TMPFS` is the folder of a small file system, some interruptions fill it. `HG_SEED`
     /// repeats the moments.
     #[test]
     #[ignore = "takes a minute; cargo xtask test --only slurm runs it"]
@@ -564,7 +567,7 @@ mod interrupted {
                         code(child)
                     }
                 };
-                // Before its signals are caught, a program ends by them. 0 is a blow that came late.
+                // Before its signal handlers are installed, a signal ends the program. 0 means that it came too late.
                 assert!(matches!(ended.0, None | Some(0 | 75)), "{blow:?}: {ended:?}");
                 if ended.0 != Some(0) {
                     in_time += 1;
@@ -584,7 +587,7 @@ mod interrupted {
         );
     }
 
-    /// What it costs to cut a sweep: the time of all shards over that of the whole, by turns.
+    /// The cost of cutting a sweep: the time of all shards over that of the whole, alternating.
     #[test]
     #[ignore = "measures time; cargo xtask test --only slurm runs it"]
     fn sharding_costs_little() {
@@ -605,5 +608,38 @@ mod interrupted {
             "{SHARDS} shards, one after the other, take {ratio:.2} times as long as the whole"
         );
         assert!(ratio < 2.0, "{ratios:?}");
+    }
+}
+
+/// The report that the page's tests open is what a merge writes today. `REPORT_FIXTURE=write` updates it.
+#[test]
+fn the_page_is_tested_with_a_report_of_today() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/native/fixtures");
+    let text = fs::read_to_string(fixtures.join("sweep.json")).unwrap();
+    let sweep =
+        Sweep::plan(&fresh("fixture").join("sweep"), &serde_json::from_str(&text).unwrap(), 2);
+    sweep.run_all();
+    let [report, _] = sweep.merged();
+    let file = fixtures.join("sweep-report.json");
+    if std::env::var_os("REPORT_FIXTURE").is_some_and(|wish| wish == "write") {
+        fs::write(&file, &report).unwrap();
+    }
+    // The same fields at every level; numbers may differ in their last digits between processors.
+    let [now, then] = [report, fs::read(&file).unwrap()]
+        .map(|bytes| serde_json::from_slice::<Value>(&bytes).unwrap())
+        .map(|report| shape(&report));
+    assert_eq!(now, then, "renew it with REPORT_FIXTURE=write");
+}
+
+/// The structure of a report, without its values.
+fn shape(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            fields.iter().map(|(name, field)| (name.clone(), shape(field))).collect()
+        }
+        Value::Array(list) => list.iter().map(shape).collect(),
+        Value::String(_) => json!("text"),
+        Value::Number(_) | Value::Null => json!(0),
+        Value::Bool(_) => json!(true),
     }
 }

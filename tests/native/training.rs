@@ -9,15 +9,15 @@ use hidden_gaussian::data::Shape;
 use hidden_gaussian::data::TrainingSets;
 use hidden_gaussian::denoiser::{Denoiser, Gaussian};
 use hidden_gaussian::kernels::finish_step::{RateSchedule, STEP_STATE, TRAINING_CLOCK};
-use hidden_gaussian::kernels::{Sigma, adam, batch_draw, finish_step, noise};
+use hidden_gaussian::kernels::{Sigma, adam, batch_draw, finish_step, noise, sgd};
 use hidden_gaussian::model::Architecture;
 use hidden_gaussian::model::unet::{Head, Norm};
-use hidden_gaussian::train::{Checkpoint, Config, Plan, Session};
+use hidden_gaussian::train::{Checkpoint, Config, Optimizer, Plan, Session};
 use pollster::block_on;
 
 common::tests_of!(training, native_cpu, Engine::cpu());
 
-/// Trains as `config` says and returns what the network and `other` then make of noisy images:
+/// Trains by `config` and returns how the network and `other` then denoise images:
 /// `denoise(images, σ)`.
 fn trained(
     config: &Config,
@@ -87,7 +87,7 @@ fn gaussian_data_teach_the_gaussian_denoiser() {
     }
 }
 
-/// One image is all there is to know: whatever the noise, the answer is that image.
+/// With a single training image, the network returns that image whatever the noise.
 #[test]
 fn one_image_is_returned() {
     let dim = 16;
@@ -114,7 +114,7 @@ fn one_image_is_returned() {
 
 /// Learning rate, moving average and clipping at chosen steps, against the formulas in f64.
 #[test]
-fn the_pace_follows_its_formulas() {
+fn the_step_scales_follow_their_formulas() {
     let schedule = RateSchedule {
         rate: 4e-3,
         floor: 0.02,
@@ -123,6 +123,7 @@ fn the_pace_follows_its_formulas() {
         clip: 0.5,
         blow_up: 1e3,
         ema_limit: 0.99,
+        betas: [adam::BETA1, adam::BETA2],
     };
     for step in [0_u32, 1, 50, 99, 100, 1000, 1999, 5000] {
         let mut clock = [0; TRAINING_CLOCK];
@@ -194,7 +195,69 @@ fn the_update_is_adam() {
     }
 }
 
-/// Images from all of the training set and from nowhere else; noise levels of the asked spread.
+/// Three updates against the heavy ball in f64. Its learning rate needs no correction.
+#[test]
+fn the_update_is_gradient_descent_with_momentum() {
+    let (len, momentum) = (37, 0.95);
+    let (rate, scale, share) = (0.01_f64, 0.5_f64, 0.1_f64);
+    let mut inputs: Vec<Vec<f32>> = [0; 5].map(|_| vec![0.0; len]).into();
+    inputs[2] = random(1, len);
+    inputs[4] = random(1, len);
+    let mut expected: Vec<[f64; 3]> =
+        inputs[2].iter().map(|&w| [w.into(), 0.0, w.into()]).collect();
+    for t in 1..=3 {
+        let schedule = RateSchedule {
+            rate: rate as f32,
+            floor: 1.0,
+            warm_up: 1,
+            total: 10,
+            clip: 0.5,
+            blow_up: 1e3,
+            ema_limit: 0.9,
+            betas: [0.0; 2],
+        };
+        let mut clock = [0; TRAINING_CLOCK];
+        clock[2] = 100 + t;
+        let ended = block_on(run(
+            &Engine::cpu(),
+            1,
+            &[vec![1.0], vec![0.25], stages::bits(&clock)],
+            &[1, 1, TRAINING_CLOCK, STEP_STATE],
+            |p, v| finish_step::record(p, schedule, [v[0], v[1], v[2], v[3]], [1, 1]),
+        ));
+        inputs[0].clone_from(&ended[3]);
+        assert_eq!(inputs[0][..2], [1.0, rate as f32]);
+        inputs[1] = random(1 + t, len);
+        inputs =
+            block_on(run(&Engine::cpu(), 1, &inputs, &[STEP_STATE, len, len, len, len], |p, v| {
+                sgd::record(p, momentum, [v[0], v[1], v[2], v[3], v[4]], len)
+            }));
+        for ([w, v, average], g) in expected.iter_mut().zip(&inputs[1]) {
+            *v = f64::from(momentum) * *v + scale * f64::from(*g);
+            *w -= rate * *v;
+            *average += share * (*w - *average);
+        }
+    }
+    for (slot, column) in [(2, 0), (3, 1), (4, 2)] {
+        let expected: Vec<f32> = expected.iter().map(|row| row[column] as f32).collect();
+        assert!(common::relative_error(&inputs[slot], &expected) < 1e-5, "binding {slot}");
+    }
+}
+
+/// Configurations from before the choice of an optimizer mean Adam.
+#[test]
+fn a_configuration_without_an_optimizer_means_adam() {
+    let config = Config::quick(vec![1]);
+    let text = serde_json::to_string(&config).unwrap();
+    assert!(!text.contains("optimizer"), "{text}");
+    assert_eq!(serde_json::from_str::<Config>(&text).unwrap().optimizer, Optimizer::Adam);
+    let sgd = Config { optimizer: Optimizer::Sgd { momentum: 0.95 }, ..config };
+    let text = serde_json::to_string(&sgd).unwrap();
+    assert!(text.contains(r#""optimizer":{"kind":"sgd","momentum":0.95}"#), "{text}");
+    assert_eq!(serde_json::from_str::<Config>(&text).unwrap(), sgd);
+}
+
+/// Batches draw images from all of the training set and only from it; noise levels have the given spread.
 #[test]
 fn batches_are_drawn_as_asked() {
     let rows = 20_000;
@@ -224,6 +287,7 @@ fn bad_configurations_are_refused() {
         Config { clip: Some(-1.0), ..good.clone() },
         Config { floor: 2.0, ..good.clone() },
         Config { seeds: vec![1], ..good.clone() },
+        Config { optimizer: Optimizer::Sgd { momentum: 1.0 }, ..good.clone() },
         Config { architecture: Architecture::Mlp { width: 0, depth: 2 }, ..good.clone() },
     ];
     for config in bad {
@@ -256,7 +320,7 @@ fn bad_checkpoints_are_refused() {
     assert!(block_on(training::session(&Engine::cpu(), &config, &others)).restore(&good).is_err());
 }
 
-/// However many cores help, the bits are the same: all stages of networks large enough to be divided.
+/// The bits do not depend on the number of threads, in all stages of networks large enough to be divided.
 #[test]
 fn threads_do_not_change_bits() {
     let shape = Shape { height: 16, width: 12, channels: 1 };

@@ -1,4 +1,4 @@
-//! A GPU that goes wrong gives errors: no panic, no hang.
+//! A faulty GPU causes errors, but no panic and no hang.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -15,7 +15,7 @@ use hidden_gaussian::kernels::matmul::{Layout, Matmul};
 #[ignore = "needs a GPU: cargo xtask test --only gpu"]
 fn a_lost_device_is_an_error() {
     let shared = common::gpu();
-    // A device of its own: this test breaks it.
+    // A separate device, which this test breaks.
     let engine = pollster::block_on(Engine::gpu()).unwrap();
     let Some(gpu) = engine.as_gpu() else { unreachable!() };
     let mut p = engine.program(1).unwrap();
@@ -55,7 +55,7 @@ fn busy(engine: &Engine, repeats: usize) -> (Loaded, Routine, Buffer) {
     (pollster::block_on(engine.load(p)).unwrap(), routine, c)
 }
 
-/// Who waits no longer is told so; the device is not lost for that.
+/// A readback that times out says so, and the device is not lost because of it.
 #[test]
 #[ignore = "needs a GPU: cargo xtask test --only gpu"]
 fn a_deadline_is_kept() {
@@ -68,11 +68,11 @@ fn a_deadline_is_kept() {
     assert_eq!(pollster::block_on(loaded.read::<f32>(out)).unwrap().len(), out.len());
 }
 
-/// An error that no call returned comes out of the next call that waits, and of all later ones.
+/// An error outside any call is returned by the next call that waits, and by all later ones.
 #[test]
 #[ignore = "needs a GPU: cargo xtask test --only gpu"]
 fn an_error_outside_any_call_is_not_lost() {
-    // A device of its own: this test breaks it.
+    // A separate device, which this test breaks.
     let engine = pollster::block_on(Engine::gpu()).unwrap();
     let Some(gpu) = engine.as_gpu() else { unreachable!() };
     let (mut loaded, routine, out) = busy(&engine, 1);

@@ -1,0 +1,53 @@
+// Section V: the theories that came after the paper.
+
+import assert from "node:assert/strict";
+import { siteTest } from "./harness.mjs";
+import { choose, number, open, ready, until } from "./page.mjs";
+
+siteTest("the league is sorted, and changes with the network", { webgpu: [false] }, async (page) => {
+  await open(page, "", "league");
+  const rows = page.locator('#league [data-part="standings"] tr');
+  const standings = () =>
+    rows.evaluateAll((all) => all.map((row) => [row.dataset.denoiser, parseFloat(row.cells[2].textContent ?? "")]));
+  const many = await standings();
+  assert.deepEqual(many[0], ["trained", NaN]);
+  const theories = ["els", "empirical", "gaussian", "ls", "mixture", "pca-locality"];
+  assert.deepEqual(
+    many
+      .slice(1)
+      .map(([id]) => id)
+      .sort(),
+    theories,
+  );
+  const shares = many.slice(1).map(([, share]) => Number(share));
+  assert.deepEqual(
+    shares,
+    shares.toSorted((a, b) => a - b),
+  );
+  for (const claim of ["league.gaussian", "league.windows"]) {
+    await page.locator(`[data-claim="${claim}"][data-verdict="holds"]`).waitFor();
+  }
+
+  // A network that saw few images is far from the Gaussian.
+  await choose(page, "league.n", "few");
+  await until("few images", async () => (await number(page, "league.n")) < 100);
+  assert.notDeepEqual(await standings(), many);
+});
+
+siteTest("the covariance predicts where memorizing begins", { webgpu: [false] }, async (page) => {
+  await open(page, "", "edge");
+  await page.locator('[data-claim="edge.predicted"][data-verdict="holds"]').waitFor();
+  assert.ok((await number(page, "edge.first")) > (await number(page, "edge.last")));
+  await page.locator('#edge [data-part="edge-n"] input').press("ArrowLeft");
+  await until("256 images", async () => /N = 256/.test((await page.locator("#edge svg").nth(1).textContent()) ?? ""));
+  await until("the link", () => /edge\.n=256/.test(page.url()));
+});
+
+siteTest("mixtures and windows follow the noise level", { webgpu: [false] }, async (page) => {
+  await open(page, "", "mixtures");
+  await page.locator('[data-claim="mixtures.mnist"][data-verdict="holds"]').waitFor();
+  await ready(page, "window");
+  assert.equal(await page.locator("#window .fields canvas").count(), 6);
+  await page.locator('#window [data-part="window-sigma"] input').press("ArrowRight");
+  await until("σ = 3", async () => (await number(page, "window.sigma")) === 3);
+});

@@ -1,0 +1,59 @@
+// Section V, over training time: two clocks, and modes in order.
+
+import assert from "node:assert/strict";
+import { siteTest } from "./harness.mjs";
+import { choose, live, open, openTable } from "./page.mjs";
+
+siteTest(
+  "the time until copies grows with the training images, and the axis makes curves collapse",
+  { webgpu: [false] },
+  async (page) => {
+    await open(page, "", "clocks");
+    await page.locator('[data-claim="clocks.sgd.memorized"][data-verdict="holds"]').waitFor();
+    const exponent = Number.parseFloat(await live(page, "clocks.sgd.memorized"));
+    assert.ok(exponent > 0.8 && exponent < 1.2, `${exponent}`);
+
+    // How far apart the squares that mark τ_mem are, in pixels.
+    const spread = () =>
+      page.evaluate(() => {
+        const label =
+          document.querySelector('#clocks [data-part="clocks-curves"] svg')?.getAttribute("aria-label") ?? "";
+        const times = [...label.matchAll(/at ([\d,.]+)/g)].map(([, number]) => Number(number.replaceAll(",", "")));
+        return Math.max(...times) / Math.min(...times);
+      });
+    const apart = await spread();
+    assert.ok(apart > 3, `${apart}`);
+    await choose(page, "clocks.axis", "perImage");
+    await page.waitForFunction(() =>
+      document
+        .querySelector('#clocks [data-part="clocks-curves"] svg')
+        ?.getAttribute("aria-label")
+        ?.includes("per image"),
+    );
+    assert.ok((await spread()) < 2);
+    const laws = page.locator('#clocks [data-part="clocks-laws"]');
+    await openTable(laws);
+    assert.ok((await laws.locator("tbody tr").count()) > 8);
+  },
+);
+
+siteTest("the random-features model is solved in the page, and can be cancelled", { webgpu: [false] }, async (page) => {
+  await open(page, "", "clocks");
+  const model = page.locator('#clocks [data-part="features"]');
+  await model.scrollIntoViewIfNeeded();
+  const button = model.locator("button");
+  await page.locator('[data-part="features"][data-state="running"]').waitFor();
+  await button.click();
+  await page.locator('[data-part="features"][data-state="idle"]').waitFor();
+  await button.click();
+  await page.locator('[data-part="features"][data-state="done"]').waitFor({ timeout: 120_000 });
+  await page.locator('[data-claim="features.generalized"][data-verdict="holds"]').waitFor();
+  await page.locator('[data-claim="features.memorized"][data-verdict="holds"]').waitFor();
+});
+
+siteTest("an MLP learns principal axes in order, a U-Net all at once", { webgpu: [false] }, async (page) => {
+  await open(page, "", "modes");
+  await page.locator('[data-claim="modes.order"][data-verdict="holds"]').waitFor();
+  await page.locator('[data-claim="modes.weaker"][data-verdict="holds"]').waitFor();
+  assert.ok(Number.parseFloat(await live(page, "modes.mlp")) > 0.3);
+});

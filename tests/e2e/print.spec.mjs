@@ -1,0 +1,141 @@
+// The article without a script, and on paper.
+
+import assert from "node:assert/strict";
+import { siteTest, siteUrl } from "./harness.mjs";
+import { ready } from "./page.mjs";
+
+/** @typedef {import("playwright-core").Page} Page */
+
+/** Those of the article that have a place on paper: the lab has nothing to show before the reader trains. */
+const FIGURES = "main figure[data-figure]:not(#lab)";
+
+/**
+ * What is missing from the figures that are shown now: a figure without a picture, a picture without contents.
+ * @param {Page} page
+ */
+const missing = (page) =>
+  page.evaluate((selector) => {
+    const faults = [];
+    for (const figure of document.querySelectorAll(selector)) {
+      const shown = [...figure.querySelectorAll(".chart-svg, canvas, svg")].filter((one) => one.checkVisibility());
+      if (shown.length === 0) faults.push(`#${figure.id} shows nothing`);
+      for (const canvas of shown) {
+        if (!(canvas instanceof HTMLCanvasElement)) continue;
+        const pixels = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height).data ?? [];
+        if (!pixels.some((value) => value > 0)) faults.push(`#${figure.id} has an empty picture`);
+      }
+    }
+    for (const place of document.querySelectorAll("main [data-live]:not(#lab-section *)")) {
+      if (place.checkVisibility({ visibilityProperty: true }) || !place.checkVisibility()) continue;
+      faults.push(`the number ${place.getAttribute("data-live")} is missing`);
+    }
+    return faults;
+  }, FIGURES);
+
+siteTest("printed right after it was opened, the article has all its figures", { webgpu: [false] }, async (page) => {
+  await page.goto(siteUrl);
+  await page.waitForTimeout(2500);
+  const pdf = await page.pdf({ format: "A4" });
+  const pages = pdf.toString("latin1").match(/\/Type \/Page\b/g)?.length ?? 0;
+  assert.ok(pages >= 10 && pages <= 40, `${pages} pages`);
+
+  // The same as the printer sees it.
+  await page.emulateMedia({ media: "print" });
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  assert.deepEqual(await missing(page), []);
+  const left = await page.evaluate(() =>
+    [...document.querySelectorAll("button, input, select")]
+      .filter((element) => element.checkVisibility())
+      .map((element) => element.outerHTML.slice(0, 100)),
+  );
+  assert.deepEqual(left, []);
+  const split = await page.evaluate(
+    (selector) =>
+      [...document.querySelectorAll(selector)]
+        .filter((figure) => getComputedStyle(figure).breakInside !== "avoid")
+        .map(({ id }) => id),
+    FIGURES,
+  );
+  assert.deepEqual(split, []);
+
+  // And afterwards it is as it was.
+  await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+  await page.emulateMedia({ media: "screen" });
+  assert.equal(await page.locator("[data-stand-in], div.baked").count(), 0);
+  await ready(page, "transition");
+});
+
+siteTest("the handout waits until everything is drawn", { webgpu: [false] }, async (page) => {
+  await page.addInitScript(() => {
+    window.print = () => document.documentElement.setAttribute("data-printed", "");
+  });
+  await page.goto(siteUrl);
+  await page.locator("#handout").click();
+  await page.locator("html[data-printed]").waitFor({ timeout: 90_000, state: "attached" });
+  const undrawn = await page.evaluate(
+    (selector) => [...document.querySelectorAll(`${selector}:not([data-ready])`)].map(({ id }) => id),
+    FIGURES,
+  );
+  assert.deepEqual(undrawn, []);
+});
+
+siteTest("what the page was built with is what the page draws", { webgpu: [false] }, async (page) => {
+  /** @type {Record<string, string>} */
+  const built = {};
+  const source = await (await page.request.get(siteUrl)).text();
+  await page.goto(`${siteUrl}?engine=cpu`);
+  Object.assign(
+    built,
+    await page.evaluate((html) => {
+      const parsed = new DOMParser().parseFromString(html, "text/html");
+      return Object.fromEntries(
+        [...parsed.querySelectorAll("main [data-live][data-told]")].map((place) => [
+          place.getAttribute("data-live"),
+          place.textContent,
+        ]),
+      );
+    }, source),
+  );
+  assert.ok(Object.keys(built).length > 150, `${Object.keys(built).length} numbers`);
+  for (const figure of await page.locator(FIGURES).all()) await ready(page, (await figure.getAttribute("id")) ?? "");
+  await page.locator("#limits-section").scrollIntoViewIfNeeded();
+  await page.locator("#limits-section[data-ready]").waitFor();
+  await page.waitForTimeout(500);
+  const shown = await page.evaluate(() =>
+    Object.fromEntries(
+      [...document.querySelectorAll("main [data-live]")].map((place) => [
+        place.getAttribute("data-live"),
+        place.textContent,
+      ]),
+    ),
+  );
+  const different = Object.keys(built).filter((name) => built[name] !== shown[name]);
+  assert.deepEqual(
+    different.map((name) => `${name}: ${built[name]}, then ${shown[name]}`),
+    [],
+  );
+});
+
+for (const width of [1280, 390]) {
+  siteTest(
+    `without scripts the article has its numbers and pictures, ${width} px`,
+    { webgpu: [false], context: { javaScriptEnabled: false, viewport: { width, height: 844 } } },
+    async (page) => {
+      await page.goto(siteUrl, { waitUntil: "networkidle" });
+      assert.ok(await page.locator("#eq-4 math").isVisible());
+      for (const figure of await page.locator(FIGURES).all()) {
+        const id = await figure.getAttribute("id");
+        const pictures = figure.locator(".baked svg");
+        assert.ok((await pictures.count()) > 0, `#${id}`);
+        const box = await figure.locator(".baked").boundingBox();
+        assert.ok(box && box.height > 80 && box.x + box.width <= width, `#${id}`);
+      }
+      for (const name of ["hero.memorized", "transition.last", "limits.early.trained", "bias.many.gaussian"]) {
+        const place = page.locator(`[data-live="${name}"]`).first();
+        assert.match((await place.textContent()) ?? "", /\d/, name);
+        assert.equal(await place.evaluate((element) => getComputedStyle(element).visibility), "visible");
+      }
+      assert.ok((await page.locator('[data-part="recorded-runs"] tr').count()) > 5);
+    },
+  );
+}
