@@ -2,23 +2,26 @@
 //! is two of them), and training steps of the presets, as GFLOP/s and as shares of the fastest
 //! matrix multiply; and what an ensemble costs.
 //!
-//! `cargo bench --bench rates`. With `-- steps` it prints nothing but the steps per second of each
-//! preset (or of those that are named) and the GFLOP/s of a large matrix multiply, for `cargo xtask
-//! bench` to lay beside JAX's. `RAYON_NUM_THREADS` sets the threads.
+//! `cargo bench --bench rates`. With `-- turns` it takes turns beside other programs, for `cargo xtask
+//! bench`: it reads lines of a row's name and seconds, and prints the best rate in that time, steps per
+//! second of a preset or GFLOP/s of a matrix multiply, and that in GFLOP/s. `RAYON_NUM_THREADS` sets the threads.
 #![cfg_attr(target_arch = "wasm32", no_main)]
 #![cfg(not(target_arch = "wasm32"))]
 
 mod cases;
 
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::io::stdin;
+use std::time::Instant;
 
-use hidden_gaussian::Result;
 use hidden_gaussian::compute::Engine;
+use hidden_gaussian::kernels::matmul::Layout;
 use hidden_gaussian::train::Session;
+use hidden_gaussian::{Error, Result};
 use pollster::block_on;
 
-/// How long a training run is measured.
-const MEASURED: Duration = Duration::from_secs(2);
+/// Seconds that a training run is measured for.
+const MEASURED: f64 = 2.0;
 
 /// Members of the ensemble.
 const MEMBERS: usize = 8;
@@ -50,11 +53,11 @@ impl Preset {
     }
 }
 
-/// Seconds of the fastest steps of several.
-fn seconds_per_step(session: &mut Session) -> Result<f64> {
+/// Seconds of the fastest steps of several, within this many seconds.
+fn seconds_per_step(session: &mut Session, measured: f64) -> Result<f64> {
     let (mut best, start) = (f64::INFINITY, Instant::now());
     let mut count = 1;
-    while start.elapsed() < MEASURED {
+    while start.elapsed().as_secs_f64() < measured {
         let now = Instant::now();
         let steps = session.step(count)?;
         let seconds = now.elapsed().as_secs_f64();
@@ -72,7 +75,7 @@ fn ensemble_cost(preset: &str) -> Result<f64> {
     const TURNS: usize = 15;
     let [mut one, mut all] = [training(preset, 1)?, training(preset, MEMBERS)?];
     // Steps of all members that take about a quarter of a second.
-    let steps = (0.25 / seconds_per_step(&mut all)?).ceil() as u32;
+    let steps = (0.25 / seconds_per_step(&mut all, MEASURED)?).ceil() as u32;
     let seconds = |session: &mut Session, steps| -> Result<f64> {
         let now = Instant::now();
         session.step(steps)?;
@@ -91,21 +94,58 @@ fn training(preset: &str, members: usize) -> Result<Session> {
     block_on(cases::training(&Engine::cpu(), preset, members))
 }
 
-fn steps() -> Result<()> {
-    let named: Vec<String> = std::env::args().collect();
-    let any = Preset::ALL.iter().any(|preset| named.iter().any(|arg| arg == preset.name));
-    let wanted = |preset: &Preset| !any || named.iter().any(|arg| arg == preset.name);
-    for Preset { name, .. } in Preset::ALL.into_iter().filter(wanted) {
-        println!("{name}\t{}", 1.0 / seconds_per_step(&mut training(name, 1)?)?);
+/// What takes a turn.
+enum Contestant {
+    Steps(Preset, Session),
+    Multiply(cases::Multiply),
+}
+
+impl Contestant {
+    fn enter(name: &str) -> Result<Self> {
+        if let Some(size) = name.strip_prefix("matmul-") {
+            let size = size.parse().map_err(|_| Error::bad_input(format!("No row {name}"), ""))?;
+            return Ok(Self::Multiply(block_on(cases::Multiply::new((Layout::Nn, [size; 3])))?));
+        }
+        let preset = Preset::ALL.into_iter().find(|preset| preset.name == name);
+        let preset = preset.ok_or_else(|| Error::bad_input(format!("No row {name}"), ""))?;
+        let mut session = training(name, 1)?;
+        session.step(3)?;
+        Ok(Self::Steps(preset, session))
     }
-    println!("matmul\t{}", block_on(cases::matmul(cases::MATMULS[1]))?);
+
+    /// The rate, and that in GFLOP/s.
+    fn rate(&mut self, seconds: f64) -> Result<[f64; 2]> {
+        match self {
+            Self::Steps(preset, session) => {
+                let rate = 1.0 / seconds_per_step(session, seconds)?;
+                Ok([rate, 1e-9 * preset.flop() * rate])
+            }
+            Self::Multiply(multiply) => Ok([multiply.rate(seconds)?; 2]),
+        }
+    }
+}
+
+fn turns() -> Result<()> {
+    let mut entered = BTreeMap::new();
+    for line in stdin().lines() {
+        let line = line.map_err(|error| Error::bad_input(error.to_string(), ""))?;
+        let (name, seconds) = line.split_once(' ').unwrap_or((&line, ""));
+        let seconds = seconds.parse().unwrap_or(MEASURED);
+        let contestant = match entered.remove(name) {
+            Some(contestant) => contestant,
+            None => Contestant::enter(name)?,
+        };
+        let contestant = entered.entry(name.to_owned()).or_insert(contestant);
+        let [rate, gigaflop] = contestant.rate(seconds)?;
+        println!("{rate} {gigaflop}");
+    }
     Ok(())
 }
 
 fn table() -> Result<()> {
     println!("CPU engine, native, {} threads", rayon::current_num_threads());
-    let [tile, large] = cases::MATMULS.map(|shape| block_on(cases::matmul(shape)));
-    let (tile, large) = (tile?, large?);
+    let tile = block_on(cases::matmul(cases::TILE))?;
+    let large = block_on(cases::matmul((Layout::Nn, [1024; 3])))?;
     let peak = tile.max(large);
     let row = |name: &str, rate: f64, note: String| {
         println!("{name:<36} {rate:>7.1} GFLOP/s {:>5.0} %  {note}", 100.0 * rate / peak);
@@ -114,7 +154,7 @@ fn table() -> Result<()> {
     row("matrix multiply 64×512×256", tile, String::new());
     row("D_M, N = 8192, d = 256, batch 64", block_on(cases::empirical())?, String::new());
     for preset in Preset::ALL {
-        let seconds = seconds_per_step(&mut training(preset.name, 1)?)?;
+        let seconds = seconds_per_step(&mut training(preset.name, 1)?, MEASURED)?;
         let cost = ensemble_cost(preset.name)?;
         let note = format!("{:.0} steps/s; {MEMBERS} members cost {cost:.2} ×", 1.0 / seconds);
         let name = format!("training step, {}", preset.name);
@@ -124,5 +164,5 @@ fn table() -> Result<()> {
 }
 
 fn main() -> Result<()> {
-    if std::env::args().any(|arg| arg == "steps") { steps() } else { table() }
+    if std::env::args().any(|arg| arg == "turns") { turns() } else { table() }
 }

@@ -41,7 +41,7 @@ pub fn images(size: usize) -> Result<Vec<f32>, JsValue> {
 /// GFLOP/s of the CPU engine's matrix multiply, of the shape that D_M does.
 #[wasm_bindgen]
 pub async fn matmul() -> Result<f64, JsValue> {
-    Ok(cases::matmul(cases::MATMULS[0]).await?)
+    Ok(cases::matmul(cases::TILE).await?)
 }
 
 /// GFLOP/s of D_M on the CPU engine.

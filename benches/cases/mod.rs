@@ -67,21 +67,43 @@ pub fn noise(len: usize) -> Vec<f32> {
     noise
 }
 
-/// The matrix multiply that a tile of D_M does, and a large one.
-pub const MATMULS: [[usize; 3]; 2] = [[64, 512, 256], [1024; 3]];
+/// The matrix multiply that a tile of D_M does.
+pub const TILE: (Layout, [usize; 3]) = (Layout::Nt, [64, 512, 256]);
+
+/// A matrix multiply on the CPU engine, ready to run.
+pub struct Multiply {
+    loaded: Loaded,
+    routine: Routine,
+    /// Floating-point operations of a run.
+    flop: f64,
+}
+
+impl Multiply {
+    /// One of this layout and shape.
+    pub async fn new((layout, shape): (Layout, [usize; 3])) -> Result<Self> {
+        let [m, n, k] = shape;
+        let mut program = Engine::cpu().program(1)?;
+        let a = program.buffer_with("a", noise(m * k))?;
+        let b = program.buffer_with("b", noise(k * n))?;
+        let c = program.buffer("c", m * n)?;
+        // Some hundred million multiply-adds, so that the clock's grain does not matter.
+        let repeats = (1_usize << 27).div_ceil(m * n * k);
+        let routine = program.routine("matmul", |p| {
+            (0..repeats).try_for_each(|_| Matmul::new(layout, a, b, c, shape).record(p))
+        })?;
+        let flop = 2.0 * (repeats * m * n * k) as f64;
+        Ok(Self { loaded: Engine::cpu().load(program).await?, routine, flop })
+    }
+
+    /// The best GFLOP/s in this many seconds.
+    pub fn rate(&mut self, seconds: f64) -> Result<f64> {
+        Ok(1e-9 * self.flop / fastest(&mut self.loaded, self.routine, seconds)?)
+    }
+}
 
 /// GFLOP/s of the CPU engine's matrix multiply.
-pub async fn matmul(shape @ [m, n, k]: [usize; 3]) -> Result<f64> {
-    let mut program = Engine::cpu().program(1)?;
-    let [a, b, c] =
-        [program.buffer("a", m * k)?, program.buffer("b", k * n)?, program.buffer("c", m * n)?];
-    // Some hundred million multiply-adds, so that the clock's grain does not matter.
-    let repeats = (1_usize << 27).div_ceil(m * n * k);
-    let routine = program.routine("matmul", |p| {
-        (0..repeats).try_for_each(|_| Matmul::new(Layout::Nt, a, b, c, shape).record(p))
-    })?;
-    let mut loaded = Engine::cpu().load(program).await?;
-    Ok(2e-9 * (repeats * m * n * k) as f64 / fastest(&mut loaded, routine)?)
+pub async fn matmul(of: (Layout, [usize; 3])) -> Result<f64> {
+    Multiply::new(of).await?.rate(1.0)
 }
 
 /// GFLOP/s of D_M on the CPU engine at N = 8192, d = 256, batch 64, counting its two matrix
@@ -99,14 +121,14 @@ pub async fn empirical() -> Result<f64> {
         .routine("denoise", |p| placed.record(p, x.into(), Sigma::shared(sigma), out.into()))?;
     let mut loaded = Engine::cpu().load(program).await?;
     loaded.upload(sigma, &[0.5_f32])?;
-    Ok(2.0 * 2e-9 * (rows * n * dim) as f64 / fastest(&mut loaded, routine)?)
+    Ok(2.0 * 2e-9 * (rows * n * dim) as f64 / fastest(&mut loaded, routine, 1.0)?)
 }
 
 /// Seconds of the fastest of several runs: the machine may be busy with other things.
-fn fastest(loaded: &mut Loaded, routine: Routine) -> Result<f64> {
+fn fastest(loaded: &mut Loaded, routine: Routine, seconds: f64) -> Result<f64> {
     let mut best = f64::INFINITY;
     let start = Instant::now();
-    while start.elapsed().as_secs_f64() < 1.0 {
+    while start.elapsed().as_secs_f64() < seconds {
         let now = Instant::now();
         loaded.run(routine, 1)?;
         best = best.min(now.elapsed().as_secs_f64());

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { NETWORKS } from "./src/presets.js";
+import { PRESETS } from "./src/presets.js";
 
 const { BENCH_SITE, CAPTURE, CHROMIUM } = process.env;
 assert(BENCH_SITE && CAPTURE && CHROMIUM, "run this by: cargo xtask bench --isa");
@@ -26,7 +26,7 @@ const browser = await chromium.launch({
 try {
   const steps = [];
   for (const who of ["jaxjs", "tfjs"]) {
-    for (const preset of Object.keys(NETWORKS)) {
+    for (const preset of [...Object.keys(PRESETS), "cifar"]) {
       // Each has a page of its own: a library keeps what it has compiled.
       const page = await browser.newPage();
       page.on("pageerror", (error) => console.error(error));

@@ -1,28 +1,22 @@
-"""Steps per second of JAX on the CPU for the MLP presets, and GFLOP/s of its matrix multiply.
+"""JAX on the CPU: the whole step is one compiled function. See `steps.py`."""
 
-    python jax_steps.py THREADS
+import steps
+from steps import BETA1, BETA2, EPSILON, IMAGES, LOG_DEVIATION, LOG_MEAN, SIGMA_DATA
 
-The same step as ours: draw images, noise levels and noise; forward; backward; Adam; moving average.
-"""
+import jax
+import jax.numpy as jnp
 
-import os
-import sys
-import time
+FREQUENCIES = jnp.array(steps.FREQUENCIES)
 
-threads = int(sys.argv[1])
-if hasattr(os, "sched_setaffinity"):
-    # JAX takes as many threads as it may use cores.
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 
-import jax  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-
-IMAGES, SIZE, FEATURES, EMBEDDING, DEPTH = 256, 12, 32, 64, 2
-SIGMA_DATA, LOG_MEAN, LOG_DEVIATION = 0.5, -0.6, 1.0
-BETA1, BETA2, EPSILON, RATE, WARM_UP, EMA_LIMIT = 0.9, 0.99, 1e-8, 4e-3, 100, 0.99
-FREQUENCIES = 2 ** jnp.linspace(-1, 4, 16) * jnp.pi / 8
-PRESETS = {"quick": (192, 32), "main": (384, 64)}
-MEASURED = 2.0
+def initial(key, preset):
+    every = list(steps.layers(preset))
+    params = {}
+    for key, (name, side, inputs, outputs, gain) in zip(jax.random.split(key, len(every)), every):
+        shape = (side, side, inputs, outputs) if side else (inputs, outputs)
+        fan_in = max(side, 1) ** 2 * inputs
+        params[name] = (gain * jax.random.normal(key, shape) / fan_in**0.5, jnp.zeros(outputs))
+    return params
 
 
 def linear(x, layer):
@@ -30,35 +24,60 @@ def linear(x, layer):
     return x @ weight + bias
 
 
-def initial(key, width):
-    dim = SIZE**2
-    sizes = {
-        "embed": (FEATURES, EMBEDDING, 1.0),
-        "film": (EMBEDDING, 2 * width * DEPTH, 0.3),
-        "input": (dim, width, 1.0),
-        **{f"block{i}": (width, width, 1.0) for i in range(DEPTH)},
-        "output": (width, dim, 0.01),
-    }
-    keys = jax.random.split(key, len(sizes))
-    return {
-        name: (gain * jax.random.normal(k, (rows, cols)) / rows**0.5, jnp.zeros(cols))
-        for k, (name, (rows, cols, gain)) in zip(keys, sizes.items())
-    }
+def conv(x, layer, stride=1):
+    weight, bias = layer
+    numbers = ("NHWC", "HWIO", "NHWC")
+    return jax.lax.conv_general_dilated(x, weight, (stride, stride), "SAME", dimension_numbers=numbers) + bias
 
 
-def network(params, x, features):
-    film = linear(jax.nn.silu(linear(features, params["embed"])), params["film"])
+def modulation(params, features):
+    return linear(jax.nn.silu(linear(features, params["embed"])), params["film"])
+
+
+def mlp(preset, params, x, features):
     h = linear(x, params["input"])
-    for i, part in enumerate(jnp.split(film, DEPTH, axis=1)):
+    for i, part in enumerate(jnp.split(modulation(params, features), preset["depth"], axis=1)):
         scale, shift = jnp.split(part, 2, axis=1)
         normed = h * jax.lax.rsqrt(jnp.mean(h**2, axis=1, keepdims=True) + 1e-6)
         h += linear(jax.nn.silu(normed * (1 + scale) + shift), params[f"block{i}"])
     return linear(h, params["output"])
 
 
-def training_step(batch):
+def unet(preset, params, x, features):
+    film = modulation(params, features)[:, None, None, :]
+    batch, half, channels, column = len(x), preset["size"] // 2, preset["channels"], 0
+
+    def block(name, x):
+        nonlocal column
+        between = conv(jax.nn.silu(x), params[f"{name}.first"])
+        width = between.shape[-1]
+        scale, shift = jnp.split(film[..., column : column + 2 * width], 2, axis=-1)
+        column += 2 * width
+        active = jax.nn.silu(between * (1 + scale) + shift)
+        skip = params.get(f"{name}.skip")
+        return conv(active, params[f"{name}.second"]) + (conv(x, skip) if skip else x)
+
+    folded = x.reshape(batch, half, 2, half, 2, channels).transpose(0, 1, 3, 2, 4, 5)
+    h = conv(folded.reshape(batch, half, half, 4 * channels), params["input"])
+    beside = []
+    for level in range(preset["levels"] - 1):
+        beside.append(block(f"down{level}", h))
+        h = conv(beside[level], params[f"half{level}"], 2)
+    h = block("bottom1", block("bottom0", h))
+    for level in reversed(range(preset["levels"] - 1)):
+        h = conv(h.repeat(2, axis=1).repeat(2, axis=2), params[f"double{level}"])
+        h = block(f"up{level}", jnp.concatenate([h, beside[level]], axis=-1))
+    out = conv(jax.nn.silu(h) if preset["silu"] else h, params["output"])
+    out = out.reshape(batch, half, half, 2, 2, channels).transpose(0, 1, 3, 2, 4, 5)
+    return out.reshape(batch, -1)
+
+
+def training_step(preset):
+    batch = preset["batch"]
+    network = mlp if preset["kind"] == "mlp" else unet
+
     def loss(params, x, features, target):
-        return jnp.mean((network(params, x, features) - target) ** 2)
+        return jnp.mean((network(preset, params, x, features) - target) ** 2)
 
     def step(state, pool):
         params, momentum, variance, average, key, count = state
@@ -73,10 +92,14 @@ def training_step(batch):
         features = jnp.concatenate([jnp.cos(angle), jnp.sin(angle)], axis=1)
         gradients = jax.grad(loss)(params, c_in * (y + sigma * noise), features, target)
 
-        rate = RATE * jnp.minimum((count + 1) / WARM_UP, 1) / (1 - BETA1 ** (count + 1))
-        spread = 1 / (1 - BETA2 ** (count + 1))
-        share = 1 - jnp.minimum(EMA_LIMIT, (1 + count) / (10 + count))
         tree = jax.tree.map
+        if preset["clip"]:
+            norm = jnp.sqrt(sum(jnp.sum(g * g) for g in jax.tree.leaves(gradients)))
+            factor = jnp.minimum(preset["clip"] / norm, 1)
+            gradients = tree(lambda g: factor * g, gradients)
+        rate = preset["rate"] * jnp.minimum((count + 1) / steps.WARM_UP, 1) / (1 - BETA1 ** (count + 1))
+        spread = 1 / (1 - BETA2 ** (count + 1))
+        share = 1 - jnp.minimum(steps.EMA_LIMIT, (1 + count) / (10 + count))
         momentum = tree(lambda m, g: BETA1 * m + (1 - BETA1) * g, momentum, gradients)
         variance = tree(lambda v, g: BETA2 * v + (1 - BETA2) * g * g, variance, gradients)
         params = tree(
@@ -89,38 +112,32 @@ def training_step(batch):
     return jax.jit(step, donate_argnums=0)
 
 
-def best(work):
-    """Seconds of the fastest call of several: the machine may be busy with other things."""
-    work()
-    fastest, start = float("inf"), time.perf_counter()
-    while time.perf_counter() - start < MEASURED:
-        before = time.perf_counter()
-        work()
-        fastest = min(fastest, time.perf_counter() - before)
-    return fastest
-
-
-def main():
-    for name, (width, batch) in PRESETS.items():
-        params = initial(jax.random.key(1), width)
+class Training:
+    def __init__(self, preset):
+        params = initial(jax.random.key(1), preset)
         zeros = jax.tree.map(jnp.zeros_like, params)
         copy = jax.tree.map(jnp.copy, (zeros, params))
-        pool = SIGMA_DATA * jax.random.normal(jax.random.key(3), (IMAGES, SIZE**2))
-        step = training_step(batch)
-        state = [(params, zeros, *copy, jax.random.key(2), jnp.float32(0))]
+        self.pool = SIGMA_DATA * jax.random.normal(jax.random.key(3), (IMAGES, steps.dim(preset)))
+        self.compiled = training_step(preset)
+        self.state = (params, zeros, *copy, jax.random.key(2), jnp.float32(0))
 
-        def ten_steps():
-            for _ in range(10):
-                state[0] = step(state[0], pool)
-            jax.block_until_ready(state[0])
+    def step(self):
+        self.state = self.compiled(self.state, self.pool)
 
-        print(f"{name}\t{10 / best(ten_steps)}", flush=True)
-
-    size = 1024
-    a = jax.random.normal(jax.random.key(4), (size, size))
-    multiply = jax.jit(jnp.matmul)
-    seconds = best(lambda: multiply(a, a).block_until_ready())
-    print(f"matmul\t{2e-9 * size**3 / seconds}", flush=True)
+    def wait(self):
+        jax.block_until_ready(self.state)
 
 
-main()
+class Multiply:
+    def __init__(self, size):
+        self.a = jax.random.normal(jax.random.key(4), (size, size))
+        self.compiled = jax.jit(jnp.matmul)
+
+    def step(self):
+        self.c = self.compiled(self.a, self.a)
+
+    def wait(self):
+        self.c.block_until_ready()
+
+
+steps.serve(Training, Multiply)

@@ -1,16 +1,17 @@
-//! Prints rates: natively, beside JAX; and in Chromium, beside jax-js and TensorFlow.js.
+//! Prints rates: natively, beside JAX, PyTorch, NumPy and Burn; and in Chromium, beside jax-js and
+//! TensorFlow.js.
 //!
 //! Everything that is compared runs in turns, and the best of several turns counts: other work on
 //! the machine then hits all alike.
 
 use std::{
-    collections::BTreeMap,
     fs,
+    io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
-    process::Command,
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use crate::{
     process::{cargo, command, root, run, target_dir, which, www},
@@ -19,15 +20,25 @@ use crate::{
     tools::{self, Package},
 };
 
-/// Turns that ours and JAX take.
-const ROUNDS: usize = 3;
+/// Turns that everybody takes in a row of the table.
+const ROUNDS: usize = 6;
+
+/// Seconds of a turn.
+const TURN: f64 = 0.5;
+
+/// The rows: training steps of the presets, and large matrix multiplies.
+const ROWS: [&str; 7] =
+    ["quick", "main", "faithful", "cifar-quick", "cifar", "matmul-1024", "matmul-2048"];
+
+/// The row whose rate the others are shares of.
+const PEAK: &str = "matmul-1024";
 
 pub(crate) fn bench() -> Result<()> {
     run(&mut cargo(["bench", "--bench", "rates", "--bench", "matmul"]))?;
-    match install_jax() {
-        Ok(python) => beside_jax(&python)?,
-        Err(error) => println!("\nNot measured beside JAX: {error:#}"),
-    }
+    let python = install_python_peers();
+    let numpy = python.as_ref().map_or_else(|_| PathBuf::new(), Clone::clone);
+    run(cargo(["bench", "--bench", "exact"]).env("PYTHON", numpy))?;
+    natively(&python)?;
     match site::npm_install_in(&peers()) {
         Ok(()) => in_chromium(),
         Err(error) => {
@@ -72,10 +83,10 @@ fn peers() -> PathBuf {
     root().join("benches/peers")
 }
 
-/// The Python of an environment with JAX in the target folder.
-fn install_jax() -> Result<PathBuf> {
+/// The Python of an environment with the peers in the target folder.
+fn install_python_peers() -> Result<PathBuf> {
     let requirements = peers().join("requirements.txt");
-    let home = target_dir()?.join("jax");
+    let home = target_dir()?.join("python-peers");
     let python = home.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     let stamp = home.join("installed.txt");
     let wanted = fs::read(&requirements)?;
@@ -84,50 +95,141 @@ fn install_jax() -> Result<PathBuf> {
     }
     let system = which(&["python3", "python"]).context("there is no Python")?;
     run(command(system, ["-m", "venv"]).arg(&home))?;
-    run(command(&python, ["-m", "pip", "install", "--quiet", "--requirement"]).arg(requirements))?;
+    // The list is complete. What PyTorch asks for besides are gigabytes of CUDA.
+    let install = ["-m", "pip", "install", "--quiet", "--no-deps", "--requirement"];
+    run(command(&python, install).arg(requirements))?;
+    if cfg!(target_os = "linux") {
+        run(&mut command(&python, [peers().join("cuda_stubs.py")]))?;
+    }
     fs::write(stamp, wanted)?;
     Ok(python)
 }
 
-/// Ours and JAX on the same cores: one, and all.
-fn beside_jax(python: &Path) -> Result<()> {
+/// Burn's program, compiled in a workspace of its own.
+fn build_burn() -> Result<PathBuf> {
+    let folder = target_dir()?.join("burn");
+    let manifest = root().join("benches/burn/Cargo.toml");
+    let build = cargo(["build", "--quiet", "--release", "--locked", "--manifest-path"]);
+    let mut build = build;
+    run(build.arg(manifest).arg("--target-dir").arg(&folder))?;
+    Ok(folder.join("release").join(format!("burn-steps{}", std::env::consts::EXE_SUFFIX)))
+}
+
+/// Ours and others on the same cores: one, and all.
+fn natively(python: &Result<PathBuf>) -> Result<()> {
+    let burn = build_burn();
+    for error in [python.as_ref().err(), burn.as_ref().err()].into_iter().flatten() {
+        println!("\nNot everybody takes part: {error:#}");
+    }
     let cores = std::thread::available_parallelism()?.get();
-    println!("\nNatively, beside JAX: steps per second; matrix multiply of 1024³ in GFLOP/s");
-    println!("{:<10}{:>8}{:>10}{:>10}{:>10}", "", "threads", "ours", "JAX", "ratio");
     for threads in [1, cores] {
-        let (mut ours, mut jax) = (Rates::default(), Rates::default());
-        for _ in 0..ROUNDS {
-            let mut rates = cargo(["bench", "--quiet", "--bench", "rates", "--", "steps"]);
-            ours.read(rates.env("RAYON_NUM_THREADS", threads.to_string()))?;
-            let script = peers().join("jax_steps.py");
-            jax.read(command(python, [script]).arg(threads.to_string()))?;
+        let ours = cargo(["bench", "--quiet", "--bench", "rates", "--", "turns"]);
+        let mut contestants = vec![Contestant::start("ours", ours, threads)?];
+        let script = |name: &str, python: &Path| {
+            let script = peers().join(format!("{name}_steps.py"));
+            command(python, [script.as_os_str(), threads.to_string().as_ref()])
+        };
+        for (name, file) in [("JAX", "jax"), ("PyTorch", "torch"), ("NumPy", "numpy")] {
+            if let Ok(python) = python {
+                contestants.push(Contestant::start(name, script(file, python), threads)?);
+            }
         }
-        for (name, jax) in &jax.0 {
-            let ours = ours.0.get(name).copied().unwrap_or_default();
-            let ratio = ours / jax;
-            println!("{name:<10}{threads:>8}{ours:>10.1}{jax:>10.1}{ratio:>8.2} ×");
+        if let Ok(burn) = &burn {
+            let program = command::<&str>(burn, []);
+            contestants.push(Contestant::start("Burn", program, threads)?);
+        }
+        table(&mut contestants, threads)?;
+    }
+    Ok(())
+}
+
+/// Prints what everybody reaches, in turns.
+fn table(contestants: &mut [Contestant], threads: usize) -> Result<()> {
+    println!("\nNatively, {threads} threads: steps per second; matrix multiplies in GFLOP/s");
+    print!("{:<14}", "");
+    contestants.iter().for_each(|contestant| print!("{:>9}", contestant.name));
+    println!("{:>18}{:>12}", "ours / fastest", "of matmul");
+    let mut peak = f64::NAN;
+    // The matrix multiply comes first: the shares need it.
+    let rows = [PEAK].into_iter().chain(ROWS.into_iter().filter(|row| *row != PEAK));
+    for row in rows {
+        let mut best = vec![Rate::NONE; contestants.len()];
+        for round in 0..=ROUNDS {
+            // In the first turn everything is made, and compiled where it has to be.
+            let seconds = if round == 0 { 0.01 } else { TURN };
+            for (contestant, best) in contestants.iter_mut().zip(&mut best) {
+                let rate = contestant.turn(row, seconds)?;
+                if rate.per_second > best.per_second {
+                    *best = rate;
+                }
+            }
+        }
+        if row == PEAK {
+            peak = best[0].per_second;
+        }
+        let others = best[1..].iter().map(|rate| rate.per_second).fold(0.0, f64::max);
+        print!("{row:<14}");
+        for rate in &best {
+            match rate.per_second {
+                0.0 => print!("{:>9}", "—"),
+                rate => print!("{rate:>9.1}"),
+            }
+        }
+        print!("{:>16.2} ×", best[0].per_second / others);
+        match best[0].gigaflop {
+            Some(gigaflop) => println!("{:>10.0} %", 100.0 * gigaflop / peak),
+            None => println!(),
         }
     }
     Ok(())
 }
 
-/// The best rates that a program printed, by name.
-#[derive(Default)]
-struct Rates(BTreeMap<String, f64>);
+/// A program that takes turns: it reads lines of a row's name and seconds, and prints a rate for each.
+struct Contestant {
+    name: &'static str,
+    process: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
 
-impl Rates {
-    /// Runs a program that prints lines of a name, a tab and a rate.
-    fn read(&mut self, program: &mut Command) -> Result<()> {
-        let output = program.output().context("could not start what is measured")?;
-        let errors = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "a measurement failed: {errors}");
-        for line in String::from_utf8_lossy(&output.stdout).lines() {
-            let Some((name, rate)) = line.split_once('\t') else { continue };
-            let rate: f64 = rate.parse().with_context(|| format!("{rate:?} is no rate"))?;
-            let best = self.0.entry(name.to_owned()).or_default();
-            *best = best.max(rate);
-        }
-        Ok(())
+/// A rate in the unit of its row, none of which is zero, and perhaps in GFLOP/s.
+#[derive(Clone, Copy)]
+struct Rate {
+    per_second: f64,
+    gigaflop: Option<f64>,
+}
+
+impl Rate {
+    const NONE: Self = Self { per_second: 0.0, gigaflop: None };
+}
+
+impl Contestant {
+    fn start(name: &'static str, mut program: Command, threads: usize) -> Result<Self> {
+        let program = program.env("RAYON_NUM_THREADS", threads.to_string());
+        let program = program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = program.spawn().with_context(|| format!("could not start {name}"))?;
+        let input = process.stdin.take().context("it has no input")?;
+        let output = BufReader::new(process.stdout.take().context("it has no output")?);
+        Ok(Self { name, process, input, output })
+    }
+
+    fn turn(&mut self, row: &str, seconds: f64) -> Result<Rate> {
+        writeln!(self.input, "{row} {seconds}")?;
+        let mut line = String::new();
+        self.output.read_line(&mut line)?;
+        let mut numbers = line.split_whitespace().map(str::parse::<f64>);
+        let rate = numbers.next().with_context(|| format!("{} ended early", self.name))??;
+        // Not everybody has every row.
+        let per_second = if rate.is_finite() { rate } else { 0.0 };
+        Ok(Rate { per_second, gigaflop: numbers.next().transpose()? })
+    }
+}
+
+impl Drop for Contestant {
+    fn drop(&mut self) {
+        // It ended by itself, or it is not needed any more.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 

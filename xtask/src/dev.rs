@@ -1,5 +1,5 @@
-//! Serves the page while it is worked on: a change of the page reloads it, a change of the library
-//! compiles and reloads it.
+//! Serves the page during development: a change of the page reloads it, and a change of the library compiles
+//! and reloads it.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use crate::{
     site,
 };
 
-/// What the library is compiled from.
+/// The sources of the library.
 const SOURCES: [&str; 3] = ["Cargo.toml", "src", "shaders"];
 
 /// Serves the page on `port` until the program is stopped.
@@ -42,16 +42,16 @@ pub(crate) fn dev(port: u16, open: bool) -> Result<()> {
     }
 }
 
-/// Compiles the library for the page. What is wrong with it is printed, and the next change tried.
+/// Compiles the library for the page. Errors are printed, and the next change is tried.
 fn compile() {
     let start = Instant::now();
     match site::build_for_development() {
-        Ok(()) => println!("The library is compiled, in {}", human(start.elapsed())),
+        Ok(()) => println!("Compiled the library in {}", human(start.elapsed())),
         Err(error) => println!("{error:#}; waiting for a change"),
     }
 }
 
-/// When a source file changed last, and how many there are: one that goes counts, too.
+/// The time of the last change of a source file, and the number of files, so that a removal counts, too.
 fn changed() -> Result<(Option<SystemTime>, usize)> {
     let mut last = (None, 0);
     for source in SOURCES {

@@ -1,4 +1,4 @@
-//! `cargo xtask`: build, serve and test the project. `cargo xtask --help` says how.
+//! `cargo xtask`: builds, serves and tests the project; see `cargo xtask --help`.
 
 mod bench;
 mod dev;
@@ -30,13 +30,15 @@ Commands:
       --no-build       Serve dist/ as it is
       --prefix <PATH>  Serve under this sub-path [default: /]
   build    Build the site into dist/, ready for any sub-path of any static host
+      --repository <URL>  Where the code is; the page then links to it
+      --page <URL>        Where the page will be, for the preview picture of links to it
   pack     Build the library and make an npm package of it, in target/npm/
   setup    Install what the tests need: system packages by apt, tools into the user's cache folder
   test     Run every check and test, and print a table
       --only <PART>    Run this part only; may be repeated or comma-separated
   format   Format Rust, JavaScript, CSS and HTML
-  bench    Print the rates of the engines, natively beside JAX and in Chromium beside jax-js and
-           TensorFlow.js
+  bench    Print the rates of the engines, natively beside JAX, PyTorch, NumPy and Burn, and in
+           Chromium beside jax-js and TensorFlow.js
       --isa            Instead, print what the compiler of AMD's GPUs makes of the shaders, and how
                        long a training step should take there
   screenshots
@@ -50,7 +52,7 @@ enum Task {
     Help,
     Dev { port: u16, open: bool },
     Serve(serve::Options),
-    Build,
+    Build(site::Addresses),
     Pack,
     Setup,
     Test { only: Vec<String> },
@@ -65,14 +67,14 @@ fn parse() -> Result<Task, lexopt::Error> {
         None | Some(Short('h') | Long("help")) => return Ok(Task::Help),
         Some(Value(name)) if name == "serve" => Task::Serve(serve::Options::default()),
         Some(Value(name)) if name == "dev" => Task::Dev { port: 5173, open: false },
-        Some(Value(name)) if name == "build" => Task::Build,
+        Some(Value(name)) if name == "build" => Task::Build(site::Addresses::default()),
         Some(Value(name)) if name == "pack" => Task::Pack,
         Some(Value(name)) if name == "setup" => Task::Setup,
         Some(Value(name)) if name == "format" => Task::Format,
         Some(Value(name)) if name == "test" => Task::Test { only: Vec::new() },
         Some(Value(name)) if name == "bench" => Task::Bench { isa: false },
         Some(Value(name)) if name == "screenshots" => Task::Screenshots,
-        Some(Value(name)) => return Err(format!("there is no command {name:?}").into()),
+        Some(Value(name)) => return Err(format!("unknown command {name:?}").into()),
         Some(other) => return Err(other.unexpected()),
     };
     while let Some(arg) = args.next()? {
@@ -84,6 +86,12 @@ fn parse() -> Result<Task, lexopt::Error> {
             (Task::Serve(options), Long("open")) => options.open = true,
             (Task::Serve(options), Long("no-build")) => options.build = false,
             (Task::Serve(options), Long("prefix")) => options.prefix = args.value()?.string()?,
+            (Task::Build(addresses), Long("repository")) => {
+                addresses.repository = Some(args.value()?.string()?);
+            }
+            (Task::Build(addresses), Long("page")) => {
+                addresses.page = Some(args.value()?.string()?);
+            }
             (Task::Bench { isa }, Long("isa")) => *isa = true,
             (Task::Test { only }, Long("only")) => {
                 only.extend(args.value()?.string()?.split(',').map(str::to_owned));
@@ -99,7 +107,7 @@ fn run() -> Result<ExitCode> {
         Task::Help => print!("{HELP}\nParts of the test:\n{}", test::describe()),
         Task::Serve(options) => serve::serve(&options)?,
         Task::Dev { port, open } => dev::dev(port, open)?,
-        Task::Build => site::build()?.print(),
+        Task::Build(addresses) => site::build_for(addresses)?.print(),
         Task::Pack => package::pack()?,
         Task::Setup => tools::setup()?,
         Task::Format => test::format_everything()?,

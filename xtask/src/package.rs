@@ -16,7 +16,7 @@ use crate::{
 const NAME: &str = "hidden-gaussian";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What stands beside the JavaScript in the package.
+/// Files beside the JavaScript in the package.
 const TEXTS: [&str; 3] = ["README.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
 /// Builds the package.
@@ -27,12 +27,12 @@ pub(crate) fn pack() -> Result<()> {
 }
 
 /// Makes the tarball of the libraries that were built for the page: `hidden-gaussian` is all of it,
-/// `hidden-gaussian/exact` the one without training.
+/// `hidden-gaussian/exact` the one without training, and `hidden-gaussian/eigen` is for large images.
 pub(crate) fn tarball() -> Result<PathBuf> {
     let folder = target_dir()?.join("npm");
     let package = folder.join("package");
     fs::remove_dir_all(&folder).ok();
-    for part in ["", "exact"] {
+    for part in ["", "exact", "eigen"] {
         copy_files(&www().join("pkg").join(part), &package.join(part))?;
     }
     for text in TEXTS {
@@ -59,6 +59,7 @@ fn manifest() -> String {
   "exports": {{
     ".": {{ "types": "./hidden_gaussian.d.ts", "default": "./hidden_gaussian.js" }},
     "./exact": {{ "types": "./exact/hidden_gaussian.d.ts", "default": "./exact/hidden_gaussian.js" }},
+    "./eigen": {{ "types": "./eigen/hidden_gaussian_eigen.d.ts", "default": "./eigen/hidden_gaussian_eigen.js" }},
     "./*.wasm": "./*.wasm"
   }}
 }}
@@ -69,7 +70,8 @@ fn manifest() -> String {
 /// Copies the files in `from` that are not hidden, without folders.
 fn copy_files(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
-    let entries = fs::read_dir(from).with_context(|| format!("no folder {}", from.display()))?;
+    let entries = fs::read_dir(from)
+        .with_context(|| format!("the folder {} cannot be read", from.display()))?;
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name();

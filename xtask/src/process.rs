@@ -1,4 +1,4 @@
-//! Where things are, and running other programs.
+//! Paths of the repository, and running other programs.
 
 use std::{
     env,
@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-/// The repository that cargo runs this program for. It may have been compiled in another clone
+/// The repository for which cargo runs this program. It may have been compiled in another clone
 /// that shares the target folder.
 pub(crate) fn root() -> PathBuf {
     let xtask = env::var_os("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").into());
@@ -23,7 +23,7 @@ pub(crate) fn www() -> PathBuf {
     root().join("www")
 }
 
-/// Cargo's target folder, wherever it was set to: this program runs from `target/<profile>/`.
+/// Cargo's target folder, wherever it is: this program runs from `target/<profile>/`.
 pub(crate) fn target_dir() -> Result<PathBuf> {
     let program = env::current_exe()?;
     Ok(program.ancestors().nth(2).context("xtask does not run from a target folder")?.to_owned())
@@ -49,8 +49,8 @@ pub(crate) fn command<A: AsRef<OsStr>>(
     command
 }
 
-/// The cargo that runs this program. It compiles everything once: what it would keep for the next
-/// change costs two thirds more time.
+/// The cargo that runs this program, without incremental compilation: keeping files for the next change takes
+/// two thirds more time.
 pub(crate) fn cargo<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
     let mut cargo = command(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), args);
     cargo.env("CARGO_INCREMENTAL", "0");
@@ -71,14 +71,15 @@ pub(crate) fn npm_script(script: &str, args: &[&str]) -> Command {
     command
 }
 
-/// Runs to the end; anything but success is an error.
+/// Runs a command to its end, and fails unless it succeeds.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| describe(command))?;
     ensure!(status.success(), "{} ended with {status}", describe(command));
     Ok(())
 }
 
-/// Runs to the end with every line of standard output given to `line`. Whether it succeeded.
+/// Runs a command to its end, passes every line of standard output to `line`, and returns whether it
+/// succeeded.
 pub(crate) fn run_lines(command: &mut Command, mut line: impl FnMut(&str)) -> Result<bool> {
     let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| describe(command))?;
     if let Some(output) = child.stdout.take() {
@@ -96,7 +97,7 @@ fn describe(command: &Command) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// `3.4 s`, `40 s` or `2 min 5 s`.
+/// Formats a duration as `3.4 s`, `40 s` or `2 min 5 s`.
 pub(crate) fn human(time: Duration) -> String {
     match time.as_secs() {
         0..10 => format!("{:.1} s", time.as_secs_f32()),

@@ -26,6 +26,10 @@ pub(crate) fn screenshots() -> Result<()> {
         .env("CHROMIUM", tools::chromium()?)
         .env("DOCS", &docs)
         .env("SECTIONS", &sections))?;
-    println!("{} has the README's pictures, {} all sections", docs.display(), sections.display());
+    println!(
+        "Wrote the README's pictures to {} and all sections to {}",
+        docs.display(),
+        sections.display()
+    );
     Ok(())
 }

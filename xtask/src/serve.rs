@@ -1,4 +1,4 @@
-//! Serves the built site by the preview server of the bundler.
+//! Serves the built site with the bundler's preview server.
 
 use std::{
     io::{BufRead, BufReader},
@@ -12,7 +12,7 @@ use crate::{
     site,
 };
 
-/// What `cargo xtask serve` was asked for.
+/// Options of `cargo xtask serve`.
 pub(crate) struct Options {
     pub(crate) port: u16,
     pub(crate) open: bool,
@@ -26,8 +26,8 @@ impl Default for Options {
     }
 }
 
-/// Builds the site and serves it until the program is stopped. If the port is taken, Vite says so and
-/// takes the next one.
+/// Builds the site and serves it until the program is stopped. If the port is taken, Vite says so and uses
+/// the next one.
 pub(crate) fn serve(options: &Options) -> Result<()> {
     if options.build {
         site::build()?.print();
@@ -46,10 +46,10 @@ fn preview(prefix: &str, port: u16) -> Result<Command> {
     Ok(npm_script("vite/bin/vite.js", &["preview", "--base", &base, "--port", &port.to_string()]))
 }
 
-/// A server in the background, which ends with this value.
+/// A server in the background, which ends when this value is dropped.
 pub(crate) struct Server {
     process: Child,
-    /// Kept open: a process that cannot print may end.
+    /// The server's output, kept open because a process that cannot print may end.
     _output: BufReader<ChildStdout>,
     /// The page's address.
     pub(crate) url: String,

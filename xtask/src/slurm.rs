@@ -1,4 +1,4 @@
-//! The part `slurm`: sweeps on a cluster of four emulated nodes on this machine, blows at random
+//! The part `slurm`: sweeps on a cluster of four emulated nodes on this machine, interruptions at random
 //! moments, and the manifest for Kubernetes against its schema.
 
 use std::{
@@ -16,12 +16,12 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
-    process::{cargo, command, run, target_dir, which},
-    test::Row,
+    process::{command, run, target_dir, which},
+    test::{Row, cargo_test},
     tools,
 };
 
-/// What Debian calls Slurm, and what of its dependencies a small system may lack.
+/// Debian's packages of Slurm, and those of its dependencies that a small system may lack.
 const PACKAGES: [&str; 8] = [
     "slurmctld",
     "slurmd",
@@ -33,12 +33,12 @@ const PACKAGES: [&str; 8] = [
     "liblua5.1-0",
 ];
 
-/// The Python package that has the schema of Kubernetes, and the release that the manifest is for: the
-/// first one where `backoffLimitPerIndex` is stable.
+/// The Python package with the schema of Kubernetes, and the release that the manifest is for: the first one
+/// where `backoffLimitPerIndex` is stable.
 const VALIDATOR: &str = "kubernetes-validate==1.37.0";
 const KUBERNETES: &str = "1.33";
 
-/// How long the cluster may take for everything.
+/// How long the cluster may take in total.
 const PATIENCE: Duration = Duration::from_secs(100);
 
 /// Shards of about three seconds.
@@ -48,7 +48,8 @@ const SWEEP: &str = r#"{ "experiment": "transition", "config": {
     "evaluation": { "samples": 6, "images": 6, "sigmas": [1.0, 0.4], "shown": 2 } } }"#;
 
 pub(crate) fn test(row: &mut Row) -> Result<()> {
-    run(&mut cargo(["build", "--quiet", "--bin", "hidden-gaussian"]))?;
+    // The tests of the command line have compiled the program; a build of its own would compile it again.
+    run(&mut cargo_test(["--test", "native", "--no-run", "--quiet"]))?;
     let program = target_dir()?.join("debug/hidden-gaussian");
     let folder = env::temp_dir().join(format!("hidden-gaussian-slurm-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
@@ -63,14 +64,14 @@ pub(crate) fn test(row: &mut Row) -> Result<()> {
     tested
 }
 
-/// Interrupts shards at random moments, with a full disk among them if one can be made.
+/// Interrupts shards at random moments, and fills the disk in between if a small one can be mounted.
 fn blows(row: &mut Row, folder: &Path) -> Result<()> {
     let disk = folder.join("disk");
     fs::create_dir_all(&disk)?;
     let mount = ["-t", "tmpfs", "-o", "size=3m", "tmpfs"];
     let mounted = command("mount", mount).arg(&disk).output();
     let mounted = mounted.is_ok_and(|output| output.status.success());
-    let mut tests = cargo(["test", "--test", "native", "--", "--ignored", "--nocapture"]);
+    let mut tests = cargo_test(["--test", "native", "--", "--ignored", "--nocapture"]);
     tests.args(["--test-threads", "1", "sweep::interrupted"]);
     if mounted {
         tests.env("HG_TMPFS", &disk);
@@ -84,7 +85,7 @@ fn blows(row: &mut Row, folder: &Path) -> Result<()> {
     tested
 }
 
-/// Holds the manifest against the schema.
+/// Validates the manifest against the schema.
 fn manifest(row: &mut Row, folder: &Path, program: &Path) -> Result<()> {
     let Some(python) = which(&["python3", "python"]) else {
         row.skip("the schema of Kubernetes: there is no Python to read it");
@@ -107,16 +108,16 @@ fn manifest(row: &mut Row, folder: &Path, program: &Path) -> Result<()> {
         validate
     };
     row.check(&mut validate(&file))?;
-    // A validator that lets everything pass proves nothing.
+    // A validator that accepts everything proves nothing.
     let wrong = folder.join("wrong.yaml");
     fs::write(&wrong, text.replace("completionMode: Indexed", "completionMod: Indexed"))?;
     let refused = !validate(&wrong).output()?.status.success();
-    ensure!(refused, "the validator lets a wrong manifest pass");
+    ensure!(refused, "the validator accepts a wrong manifest");
     row.pass("a wrong manifest is refused");
     Ok(())
 }
 
-/// Plans the sweep and returns what the program prints.
+/// Plans the sweep and returns the program's output.
 fn plan(folder: &Path, program: &Path, name: &str, shards: usize, more: &[&str]) -> Result<String> {
     let file = folder.join("sweep.json");
     fs::write(&file, SWEEP)?;
@@ -127,7 +128,7 @@ fn plan(folder: &Path, program: &Path, name: &str, shards: usize, more: &[&str])
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Runs the sweep as an array with a merge after it; one task is killed, another requeued.
+/// Runs the sweep as an array followed by a merge; one task is killed, another requeued.
 fn cluster(row: &mut Row, folder: &Path, program: &Path) -> Result<()> {
     let Some(slurm) = Slurm::find()? else {
         row.skip("Slurm: it is neither installed nor offered by apt");
@@ -159,7 +160,7 @@ fn cluster(row: &mut Row, folder: &Path, program: &Path) -> Result<()> {
     cluster.say("scontrol", &["requeue", &format!("{array}_0")])?;
 
     cluster.wait("the end of all jobs", || {
-        // A requeued job waits for two minutes, unless it is told not to.
+        // A requeued job waits for two minutes unless it is released.
         let jobs = cluster.say("squeue", &["--noheader", "--format=%A %T %r"])?;
         for job in jobs.lines() {
             if let [id, "PENDING", "BeginTime"] = job.split_whitespace().collect::<Vec<_>>()[..] {
@@ -175,10 +176,10 @@ fn cluster(row: &mut Row, folder: &Path, program: &Path) -> Result<()> {
     let starts =
         |shard: usize| -> Result<usize> { Ok(log(shard)?.matches(r#""state":"running""#).count()) };
     ensure!(log(1)?.contains("Killed") && starts(1)? == 2, "task 1: {}", log(1)?);
-    row.pass("a task that was killed goes on");
+    row.pass("a killed task resumes");
     let stopped = log(0)?.contains(r#""state":"stopped""#);
     ensure!(stopped && starts(0)? == 2, "task 0: {}", log(0)?);
-    row.pass("a task that was requeued saves where it is and goes on");
+    row.pass("a requeued task saves its state and resumes");
     ensure!(starts(2)? == 1 && starts(3)? == 1, "task 2: {}\ntask 3: {}", log(2)?, log(3)?);
 
     plan(folder, program, "whole", 1, &[])?;
@@ -192,7 +193,7 @@ fn cluster(row: &mut Row, folder: &Path, program: &Path) -> Result<()> {
     run(sweep("merge").arg("--out").arg(whole.join("report.json")))?;
     let merge_log = fs::read_to_string(home.join("merge.log")).unwrap_or_default();
     let merged = fs::read(home.join("report.json")).context(merge_log)?;
-    ensure!(merged == fs::read(whole.join("report.json"))?, "the merged report is another");
+    ensure!(merged == fs::read(whole.join("report.json"))?, "the merged report differs");
     ensure!(home.join("report.csv").exists(), "there is no table");
     row.pass("the merged report is the unsharded one, byte for byte");
     Ok(())
@@ -216,7 +217,7 @@ fn task_process(home: &Path, shard: usize) -> Result<Option<u32>> {
         };
         let (arguments, variables): (Vec<String>, Vec<String>) =
             (words("cmdline"), words("environ"));
-        // srun has the same arguments, but is called otherwise.
+        // srun has the same arguments, but another name.
         let computes =
             arguments.first().is_some_and(|program| program.ends_with("hidden-gaussian"));
         if computes
@@ -229,17 +230,17 @@ fn task_process(home: &Path, shard: usize) -> Result<Option<u32>> {
     Ok(None)
 }
 
-/// Slurm's programs, installed or in the user's cache.
+/// Slurm's programs, either installed or in the user's cache.
 struct Slurm {
-    /// Folders to look for programs and libraries in first.
+    /// Folders that are searched first for programs and libraries.
     programs: Vec<PathBuf>,
     libraries: Vec<PathBuf>,
-    /// Where its plugins are, and the program of job steps, if not where the system has them.
+    /// The folders of its plugins and of the program for job steps, if they are not the system's.
     moved: Option<(PathBuf, PathBuf)>,
 }
 
 impl Slurm {
-    /// The installed one, or one that is unpacked into the cache, where it needs no root.
+    /// Finds the installed Slurm, or unpacks one into the cache, which needs no root.
     fn find() -> Result<Option<Self>> {
         let system = |name: &&str| which(&[name]).is_some();
         if ["slurmctld", "slurmd", "sbatch", "munged"].iter().all(system) {
@@ -269,7 +270,7 @@ impl Slurm {
             env::join_paths(all).unwrap_or(rest.clone())
         };
         let path = join(&self.programs, "PATH");
-        // What is called slurmctld once it is installed is called slurmctld-wlm in the package.
+        // Installed as slurmctld, but called slurmctld-wlm in the package.
         let name = [program.to_owned(), format!("{program}-wlm")];
         let found = env::split_paths(&path)
             .find_map(|folder| name.iter().map(|n| folder.join(n)).find(|file| file.is_file()));
@@ -282,7 +283,7 @@ impl Slurm {
     }
 }
 
-/// Unpacks Debian's packages. Whether apt offers them.
+/// Unpacks Debian's packages, and returns whether apt offers them.
 fn download(home: &Path, unpacked: &Path) -> Result<bool> {
     if which(&["apt-get"]).is_none() || which(&["dpkg"]).is_none() {
         return Ok(false);
@@ -294,7 +295,7 @@ fn download(home: &Path, unpacked: &Path) -> Result<bool> {
         command("apt-get", ["download", "--quiet"]).args(PACKAGES).current_dir(&packages).output()
     };
     if !get()?.status.success() {
-        // The lists of packages may be missing or old.
+        // The package lists may be missing or old.
         let _ = command("apt-get", ["update", "--quiet"]).output()?;
         let output = get()?;
         if !output.status.success() {
@@ -310,7 +311,7 @@ fn download(home: &Path, unpacked: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// The file called `name` somewhere in `folder`.
+/// Finds the file called `name` in `folder` or below.
 fn find(folder: &Path, name: &str) -> Result<PathBuf> {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -324,7 +325,7 @@ fn find(folder: &Path, name: &str) -> Result<PathBuf> {
             }
         }
     }
-    bail!("there is no {name} in {}", folder.display())
+    bail!("found no {name} in {}", folder.display())
 }
 
 /// A cluster that lives until it is dropped.
@@ -381,14 +382,14 @@ impl<'a> Cluster<'a> {
         self.folder.join("slurm.conf")
     }
 
-    /// No control groups, no accounting, and nodes that are all this machine.
+    /// A configuration without control groups and accounting, whose nodes are all this machine.
     fn configure(&self) -> Result<()> {
         let text = |command: &mut Command| -> Result<String> {
             Ok(String::from_utf8(command.output()?.stdout)?.trim().to_owned())
         };
         let host = fs::read_to_string("/proc/sys/kernel/hostname")?.trim().to_owned();
         let user = text(&mut command("id", ["-un"]))?;
-        // They are free now, which is as good as it gets.
+        // The ports are free now, which is all that can be known.
         let listeners: Vec<_> = (0..=NODES.len())
             .map(|_| TcpListener::bind("127.0.0.1:0"))
             .collect::<Result<_, _>>()?;
@@ -436,7 +437,7 @@ PartitionName=ci Nodes=ALL Default=YES MaxTime=INFINITE State=UP
         Ok(())
     }
 
-    /// What a program of Slurm's prints.
+    /// The output of one of Slurm's programs.
     fn say(&self, program: &str, arguments: &[&str]) -> Result<String> {
         let mut command = self.slurm.command(program, &self.conf());
         command.args(arguments).current_dir(self.folder.parent().unwrap_or(Path::new("/")));
@@ -450,7 +451,7 @@ PartitionName=ci Nodes=ALL Default=YES MaxTime=INFINITE State=UP
     fn wait(&self, what: &str, mut done: impl FnMut() -> Result<bool>) -> Result<()> {
         while !done()? {
             let jobs = || self.say("squeue", &[]).unwrap_or_default();
-            ensure!(self.start.elapsed() < PATIENCE, "waited in vain for {what}\n{}", jobs());
+            ensure!(self.start.elapsed() < PATIENCE, "timed out waiting for {what}\n{}", jobs());
             sleep(Duration::from_millis(200));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Runs every check and test, part by part, and ends with one table.
+//! Runs every check and test, part by part, and ends with a table.
 
 use std::{
     env, fs,
@@ -19,30 +19,29 @@ use crate::{
     tools::{self, Package},
 };
 
-/// A part of the test.
+/// A part of the tests.
 struct Part {
     name: &'static str,
     about: &'static str,
     lane: Lane,
     run: Run,
-    /// System packages without which it cannot run.
+    /// System packages that it needs.
     needs: &'static [Package],
-    /// Whether it looks at the built site.
+    /// Whether it tests the built site.
     needs_site: bool,
 }
 
-/// Parts of one lane run one after the other, the first two lanes side by side: much of what they do
-/// takes one core.
+/// Parts of one lane run one after the other, and the first two lanes side by side: much of their work
+/// uses one core.
 #[derive(Clone, Copy, PartialEq)]
 enum Lane {
     Native,
     Page,
-    /// Have the machine to themselves, after the others: pages that wait for it in vain, or take their
-    /// time, would fail their tests.
+    /// Runs alone after the others: pages that have to wait for the machine would fail their tests.
     Last,
 }
 
-const PARTS: [Part; 15] = [
+const PARTS: [Part; 17] = [
     Part::native("clippy", "no warning, native and wasm32, with and without training", clippy),
     Part::native("doc", "the documentation builds without a warning", doc),
     Part::native("unit", "native unit, integration and documentation tests", unit),
@@ -60,6 +59,16 @@ const PARTS: [Part; 15] = [
         .needs(&[Package::Chromium, Package::ChromeDriver]),
     Part::last("e2e", "the built site in Chromium (tests/e2e/)", e2e)
         .needs(&[Package::Chromium, Package::Fonts])
+        .needs_site(),
+    Part::last(
+        "firefox",
+        "its core in Firefox, without and with WebGPU (tests/e2e/core/)",
+        firefox,
+    )
+    .needs(&[Package::Firefox, Package::Vulkan, Package::Fonts])
+    .needs_site(),
+    Part::last("webkit", "its core in WebKitGTK (tests/e2e/core/)", webkit)
+        .needs(&[Package::WebKit, Package::Screen, Package::Fonts])
         .needs_site(),
     Part::last("cancel", "cancelled work stops soon (tests/native/cancelling.rs)", cancel)
         .needs(&[Package::Vulkan]),
@@ -93,16 +102,16 @@ impl Part {
     }
 }
 
-/// One line of help for each part.
+/// One line of help per part.
 pub(crate) fn describe() -> String {
     PARTS.iter().map(|part| format!("  {:<7}  {}\n", part.name, part.about)).collect()
 }
 
-/// Runs all parts, or `only` those named and the build that they stand on.
+/// Runs all parts, or the parts `only` and the build that they need.
 pub(crate) fn test(only: &[String]) -> Result<ExitCode> {
     for name in only {
         let known = PARTS.iter().any(|part| part.name == name);
-        ensure!(known, "there is no part {name:?}; the parts are\n{}", describe());
+        ensure!(known, "unknown part {name:?}; the parts are\n{}", describe());
     }
     let named = |part: &Part| only.is_empty() || only.iter().any(|name| name == part.name);
     let site = PARTS.iter().any(|part| named(part) && part.needs_site);
@@ -110,7 +119,7 @@ pub(crate) fn test(only: &[String]) -> Result<ExitCode> {
         PARTS.iter().filter(|part| named(part) || site && part.name == "build").collect();
 
     let needs: Vec<_> = parts.iter().flat_map(|part| part.needs).copied().collect();
-    // Nothing is installed unasked on a developer's machine.
+    // Nothing is installed on a developer's machine without asking.
     let in_ci = env::var_os("CI").is_some();
     if let Err(error) = if in_ci { tools::install(&needs) } else { tools::require(&needs) } {
         println!("Some parts cannot run: {error:#}");
@@ -124,7 +133,7 @@ pub(crate) fn test(only: &[String]) -> Result<ExitCode> {
         for part in parts.iter().filter(|part| part.lane == lane) {
             let row = part.run(part.needs_site && !site.wait());
             if part.name == "build" {
-                // A site that is only too large can still be tested.
+                // A site that is merely too large can still be tested.
                 site.get_or_init(|| row.tally.passed > 0);
             }
             rows_now().push(row);
@@ -166,7 +175,7 @@ impl Part {
     }
 }
 
-/// How the tests of a part ended.
+/// The number of tests of a part by outcome.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 struct Tally {
     passed: usize,
@@ -174,7 +183,7 @@ struct Tally {
     skipped: usize,
 }
 
-/// What is known of a part.
+/// A row of the final table: a part, its outcome and its time.
 #[derive(Default)]
 pub(crate) struct Row {
     name: &'static str,
@@ -194,13 +203,13 @@ fn table(rows: &[Row], seconds: f32) -> String {
 }
 
 impl Row {
-    /// Counts something that was found to be so.
+    /// Counts a check that holds.
     pub(crate) fn pass(&mut self, what: &str) {
         println!("{:<6} | ok: {what}", self.name);
         self.tally.passed += 1;
     }
 
-    /// Counts something that can't be tested here.
+    /// Counts a check that cannot run here.
     pub(crate) fn skip(&mut self, what: &str) {
         println!("{:<6} | skipped: {what}", self.name);
         self.tally.skipped += 1;
@@ -213,8 +222,8 @@ impl Row {
         Ok(())
     }
 
-    /// Counts the tests that a command reports. One that fails without naming a test, because it
-    /// did not compile or crashed, counts as one.
+    /// Counts the tests that a command reports. A command that fails without naming a test, because it did not
+    /// compile or crashed, counts as one.
     pub(crate) fn tests(&mut self, command: &mut Command) -> Result<()> {
         let before = self.tally.failed;
         let passed = run_lines(command, |line| {
@@ -271,7 +280,7 @@ fn format(row: &mut Row) -> Result<()> {
     row.check(&mut npm(["run", "--silent", "format:check"]))
 }
 
-/// Changes what [`format()`] checks.
+/// Applies the formatting that [`format()`] checks.
 pub(crate) fn format_everything() -> Result<()> {
     run(&mut cargo(["fmt", "--all"]))?;
     site::npm_install()?;
@@ -300,19 +309,27 @@ fn doc(row: &mut Row) -> Result<()> {
     row.check(rustdoc.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
+/// Tests of the whole workspace, whichever are run: cargo compiles dependencies anew where another choice of
+/// packages asks for other features of them.
+pub(crate) fn cargo_test<const N: usize>(args: [&str; N]) -> Command {
+    let mut tests = cargo(["test", "--workspace"]);
+    tests.args(args);
+    tests
+}
+
 fn unit(row: &mut Row) -> Result<()> {
-    let tests = ["--lib", "--bins", "--test", "native"];
-    row.tests(cargo(["test", "--workspace", "--exclude", "isa", "--no-fail-fast"]).args(tests))?;
-    row.tests(&mut cargo(["test", "--doc"]))
+    let bins = ["--lib", "--bin", "xtask", "--test", "native", "--no-fail-fast"];
+    row.tests(&mut cargo_test(bins))?;
+    row.tests(&mut cargo_test(["--doc"]))
 }
 
 fn gpu(row: &mut Row) -> Result<()> {
     ignored(row, "gpu::")
 }
 
-/// Without the driver the tests that need it are skipped.
+/// Without the driver, the tests that need it are skipped.
 fn isa(row: &mut Row) -> Result<()> {
-    let mut tests = cargo(["test", "--package", "isa", "--"]);
+    let mut tests = cargo_test(["--bin", "isa", "--"]);
     if tools::has_radv() {
         tests.arg("--include-ignored");
     }
@@ -323,11 +340,11 @@ fn cancel(row: &mut Row) -> Result<()> {
     ignored(row, "cancelling::")
 }
 
-/// Native tests that a plain `cargo test` ignores, because they need a GPU or an idle machine.
+/// Runs native tests that a plain `cargo test` ignores, because they need a GPU or an idle machine.
 fn ignored(row: &mut Row, filter: &str) -> Result<()> {
-    let mut tests = cargo(["test", "--test", "native", "--", "--ignored", filter]);
+    let mut tests = cargo_test(["--test", "native", "--", "--ignored", filter]);
     if env::var_os("XDG_RUNTIME_DIR").is_none() {
-        // Else Mesa prints an error for every device.
+        // Otherwise Mesa prints an error for every device.
         tests.env("XDG_RUNTIME_DIR", env::temp_dir());
     }
     row.tests(&mut tests)
@@ -353,7 +370,7 @@ fn pack(row: &mut Row) -> Result<()> {
 
 fn web(row: &mut Row) -> Result<()> {
     let (driver, path) = (tools::chrome_driver()?, tools::path_with_wasm_pack()?);
-    // One at a time: wasm-pack takes no `--no-fail-fast`.
+    // One at a time: wasm-pack does not accept `--no-fail-fast`.
     for target in ["web_window", "web_worker"] {
         let mut tests = command("wasm-pack", ["test", "--headless", "--chrome", "--chromedriver"]);
         row.tests(
@@ -368,34 +385,56 @@ fn web(row: &mut Row) -> Result<()> {
     Ok(())
 }
 
-/// The tests that may run beside others: most of them wait for the page most of the time.
+/// The tests that may run beside others: they mostly wait for the page.
 fn e2e(row: &mut Row) -> Result<()> {
     in_chromium(row, "none", 2)
 }
 
-/// Those that measure time.
+/// The tests that measure time.
 fn times(row: &mut Row) -> Result<()> {
     in_chromium(row, "only", 1)
 }
 
-/// Runs the tests of the built site, so many `at_once`: those that have to run `alone`, or the others.
+/// Runs the tests of the built site, `at_once` in parallel: either those that must run `alone`, or the others.
 fn in_chromium(row: &mut Row, alone: &str, at_once: usize) -> Result<()> {
     let mut specs = files(&root().join("tests/e2e"), ".spec.mjs")?;
+    specs.push(root().join(CORE));
     if alone == "only" {
         // Node counts a file without tests as a test.
         specs
             .retain(|spec| fs::read_to_string(spec).is_ok_and(|text| text.contains("alone: true")));
     }
-    // A sub-path with nothing at the root: an absolute link on the page would fail.
-    let server = Server::start("/any/sub-path/")?;
     let mut tests = node_tests(specs, at_once);
-    tests.env("SITE_URL", &server.url).env("CHROMIUM", tools::chromium()?).env("ALONE", alone);
-    row.tests(&mut tests)
+    tests.env("CHROMIUM", tools::chromium()?).env("ALONE", alone);
+    on_site(row, tests.env("BROWSER", "chromium"))
 }
 
-/// Node's test runner over `files`, so many `at_once`.
+/// The tests of the built site that every browser must pass.
+const CORE: &str = "tests/e2e/core/core.spec.mjs";
+
+fn firefox(row: &mut Row) -> Result<()> {
+    let mut tests = node_tests(vec![root().join(CORE)], 1);
+    tests.env("BROWSER", "firefox").env("FIREFOX", tools::firefox()?);
+    on_site(row, &mut tests)
+}
+
+fn webkit(row: &mut Row) -> Result<()> {
+    let (driver, browser) = tools::webkit()?;
+    let mut tests = node_tests(vec![root().join(CORE)], 1);
+    tests.env("BROWSER", "webkit").env("WEBKIT_DRIVER", driver).env("MINI_BROWSER", browser);
+    on_site(row, tests.env("XVFB", tools::screen()?))
+}
+
+/// Runs tests of the built site.
+fn on_site(row: &mut Row, tests: &mut Command) -> Result<()> {
+    // A sub-path with nothing at the root, so that an absolute link on the page would fail.
+    let server = Server::start("/any/sub-path/")?;
+    row.tests(tests.env("SITE_URL", &server.url))
+}
+
+/// Node's test runner over `files`, with `at_once` in parallel.
 fn node_tests(files: Vec<PathBuf>, at_once: usize) -> Command {
-    // A test that failed may have left something running behind: that must not keep the others waiting.
+    // A failed test may have left something running, which must not block the others.
     let mut node = command("node", ["--test", "--test-force-exit", "--test-reporter=spec"]);
     node.arg(format!("--test-concurrency={at_once}")).args(files);
     node
@@ -403,8 +442,8 @@ fn node_tests(files: Vec<PathBuf>, at_once: usize) -> Command {
 
 /// The files in `folder` whose names end with `suffix`, in order.
 fn files(folder: &Path, suffix: &str) -> Result<Vec<PathBuf>> {
-    let entries =
-        fs::read_dir(folder).with_context(|| format!("no folder {}", folder.display()))?;
+    let entries = fs::read_dir(folder)
+        .with_context(|| format!("the folder {} cannot be read", folder.display()))?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
     paths.retain(|path| path.to_string_lossy().ends_with(suffix));
     paths.sort();

@@ -1,4 +1,4 @@
-//! What the tests need besides Rust and Node: packages of the system, and tools in the user's cache.
+//! What the tests need besides Rust and Node: system packages, and tools in the user's cache.
 
 use std::{env, ffi::OsString, fs, path::PathBuf, sync::Mutex, thread};
 
@@ -10,19 +10,32 @@ const WASM_PACK: &str = "0.15.1";
 const CARGO_DENY: &str = "0.20.2";
 const TYPOS: &str = "1.51.1";
 
-/// A package of the system, by its Debian name.
+/// A system package, by its Debian name.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Package {
     Chromium,
     ChromeDriver,
     /// Lavapipe: a Vulkan adapter in software.
     Vulkan,
-    /// Without any font a page has no text to look at.
+    /// A font, without which a page shows no text.
     Fonts,
+    Firefox,
+    /// WebKitGTK with its driver.
+    WebKit,
+    /// A virtual screen, which WebKit needs.
+    Screen,
 }
 
 impl Package {
-    const ALL: [Self; 4] = [Self::Chromium, Self::ChromeDriver, Self::Vulkan, Self::Fonts];
+    const ALL: [Self; 7] = [
+        Self::Chromium,
+        Self::ChromeDriver,
+        Self::Vulkan,
+        Self::Fonts,
+        Self::Firefox,
+        Self::WebKit,
+        Self::Screen,
+    ];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -30,6 +43,9 @@ impl Package {
             Self::ChromeDriver => "chromium-driver",
             Self::Vulkan => "mesa-vulkan-drivers",
             Self::Fonts => "fonts-dejavu-core",
+            Self::Firefox => "firefox-esr",
+            Self::WebKit => "webkit2gtk-driver",
+            Self::Screen => "xvfb",
         }
     }
 
@@ -39,12 +55,15 @@ impl Package {
         match self {
             Self::Chromium => chromium().is_ok(),
             Self::ChromeDriver => chrome_driver().is_ok(),
-            // Other systems bring Metal or Direct3D, and fonts.
+            Self::Firefox => firefox().is_ok(),
+            Self::WebKit => webkit().is_ok(),
+            Self::Screen => screen().is_ok(),
+            // Other systems include Metal or Direct3D, and fonts.
             Self::Vulkan | Self::Fonts if !cfg!(target_os = "linux") => true,
             Self::Vulkan => {
                 ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].into_iter().any(any_file)
             }
-            // Each font has a folder of its own; those above stay when the fonts are removed.
+            // Each font has its own folder; the folders above remain when fonts are removed.
             Self::Fonts => {
                 ["/usr/share/fonts/truetype", "/usr/share/fonts/opentype"].into_iter().any(any_file)
             }
@@ -52,20 +71,20 @@ impl Package {
     }
 }
 
-/// The names of those of `packages` that are not installed.
+/// The names of the missing ones among `packages`.
 pub(crate) fn missing(packages: &[Package]) -> Vec<&'static str> {
     let missing = packages.iter().filter(|package| !package.is_installed());
     missing.map(|package| package.name()).collect()
 }
 
-/// Fails with what to do if one of `packages` is missing.
+/// Fails with a hint if one of `packages` is missing.
 pub(crate) fn require(packages: &[Package]) -> Result<()> {
     let missing = missing(packages).join(", ");
-    ensure!(missing.is_empty(), "not installed: {missing}; `cargo xtask setup` does that");
+    ensure!(missing.is_empty(), "not installed: {missing}; run `cargo xtask setup`");
     Ok(())
 }
 
-/// Installs the system packages that are missing and the tools of the tests, and says so.
+/// Installs missing system packages and the tools of the tests, and says so.
 pub(crate) fn setup() -> Result<()> {
     install(&Package::ALL)?;
     path_with_wasm_pack()?;
@@ -76,7 +95,7 @@ pub(crate) fn setup() -> Result<()> {
     Ok(())
 }
 
-/// Installs those of `packages` that are missing.
+/// Installs the missing ones among `packages`.
 pub(crate) fn install(packages: &[Package]) -> Result<()> {
     let missing = missing(packages);
     if missing.is_empty() {
@@ -84,19 +103,19 @@ pub(crate) fn install(packages: &[Package]) -> Result<()> {
     }
     let list = missing.join(" ");
     if which(&["apt-get"]).is_none() {
-        bail!("install what your system calls {list}: only apt is known here");
+        bail!("this system has no apt; install its equivalents of {list}");
     }
     let id = command("id", ["-u"]).output()?;
     let root = id.stdout.trim_ascii() == b"0";
     let env = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--quiet"];
     let words = [if root { &[] } else { ["sudo"].as_slice() }, &env].concat();
-    println!("Installing {list}, by {} install", words.join(" "));
+    println!("Installing {list} with {} install", words.join(" "));
     let apt_get = || command(words[0], &words[1..]);
     run(apt_get().arg("update"))?;
     run(apt_get().args(["install", "--yes", "--no-install-recommends"]).args(missing))
 }
 
-/// Whether Mesa's driver for AMD's GPUs is here, which compiles for them where there is none.
+/// Whether Mesa's driver for AMD's GPUs is installed, which compiles for them even without such a GPU.
 pub(crate) fn has_radv() -> bool {
     fs::read_dir("/usr/share/vulkan/icd.d").is_ok_and(|mut manifests| {
         manifests.any(|manifest| {
@@ -113,7 +132,26 @@ pub(crate) fn chromium() -> Result<PathBuf> {
     which(&names).or_else(mac).context("there is no Chromium or Chrome; run `cargo xtask setup`")
 }
 
-/// What drives the browser for the tests in wasm.
+/// Firefox, which needs no driver program.
+pub(crate) fn firefox() -> Result<PathBuf> {
+    which(&["firefox-esr", "firefox"]).context("there is no Firefox; run `cargo xtask setup`")
+}
+
+/// WebKit's driver, and the small browser that it drives, which is not in `PATH`.
+pub(crate) fn webkit() -> Result<(PathBuf, PathBuf)> {
+    let driver = which(&["WebKitWebDriver"]);
+    let folders = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+    let mut browsers = folders.map(|folder| folder.path().join("webkit2gtk-4.1/MiniBrowser"));
+    let browser = browsers.find(|file| file.is_file());
+    driver.zip(browser).context("there is no WebKitGTK; run `cargo xtask setup`")
+}
+
+/// A virtual screen in memory.
+pub(crate) fn screen() -> Result<PathBuf> {
+    which(&["Xvfb"]).context("there is no Xvfb; run `cargo xtask setup`")
+}
+
+/// The program that drives the browser in wasm tests.
 pub(crate) fn chrome_driver() -> Result<PathBuf> {
     which(&["chromedriver"]).context("there is no chromedriver; run `cargo xtask setup`")
 }
@@ -138,9 +176,9 @@ pub(crate) fn path_with_wasm_pack() -> Result<OsString> {
     Ok(env::join_paths(tools.into_iter().chain(env::split_paths(&path)))?)
 }
 
-/// Starts to compile what [`wasm_bindgen`] will wait for, while other work leaves a core idle.
+/// Starts to compile what [`wasm_bindgen`] will wait for, while a core is idle.
 pub(crate) fn compile_wasm_bindgen_early() {
-    // An error comes again, and is reported, when the tool is asked for.
+    // An error is reported again when the tool is needed.
     thread::spawn(wasm_bindgen);
 }
 
@@ -149,12 +187,13 @@ pub(crate) fn cargo_deny() -> Result<PathBuf> {
     Ok(cargo_install("cargo-deny", CARGO_DENY, "--locked")?.join("cargo-deny"))
 }
 
-/// Checks spelling. It comes compiled in a Python package.
+/// Checks the spelling. The program is in a Python package.
 pub(crate) fn typos() -> Result<PathBuf> {
     let home = cache_folder()?.join(format!("typos-{TYPOS}"));
     let program = home.join("bin/typos");
     if !program.exists() {
-        let python = which(&["python3", "python"]).context("typos is installed by Python's pip")?;
+        let python =
+            which(&["python3", "python"]).context("typos is installed with Python's pip")?;
         println!("Installing typos {TYPOS} into {}", home.display());
         let pip = ["-m", "pip", "install", "--quiet", "--upgrade", "--no-deps", "--target"];
         run(command(python, pip).arg(&home).arg(format!("typos=={TYPOS}")))?;
@@ -162,13 +201,13 @@ pub(crate) fn typos() -> Result<PathBuf> {
     Ok(program)
 }
 
-/// The `bin` folder of a crate in the user's cache, compiled if it is not there yet, in the way that
-/// takes the least time: the tools run for seconds only.
+/// The `bin` folder of a crate in the user's cache, compiled if needed in the way that takes the least time,
+/// since the tools run only for seconds.
 fn cargo_install(name: &str, version: &str, flag: &str) -> Result<PathBuf> {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock();
     let home = cache_folder()?.join(format!("{name}-{version}"));
-    // Cargo makes this file first, and fills it last.
+    // Cargo creates this file first, and fills it last.
     let is_installed = fs::metadata(home.join(".crates.toml")).is_ok_and(|file| file.len() > 0);
     if !is_installed {
         println!("Compiling {name} {version} into {} (a minute, once)", home.display());

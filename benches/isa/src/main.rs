@@ -153,7 +153,7 @@ struct KernelCost {
 
 impl StepCost {
     fn new(target: &mut Target, shaders: &mut Shaders, step: &[Dispatch]) -> Result<Self> {
-        let mut sum = Self { dispatches: step.len(), ..Self::default() };
+        let mut sum = Self { dispatches: step::dispatches(step), ..Self::default() };
         for dispatch in step {
             let cost = target.cost(dispatch, shaders)?;
             sum.time += cost.time;
@@ -214,7 +214,8 @@ fn print_step(
         } else {
             String::new()
         };
-        println!("{who:<30}{:>11}{}{note}", step.len(), cells.collect::<String>());
+        let dispatches = step::dispatches(step);
+        println!("{who:<30}{dispatches:>11}{}{note}", cells.collect::<String>());
     }
     let detailed = targets.iter().position(|target| target.gpu.family == DETAILED);
     let Some(detailed) = detailed else { return Ok(()) };

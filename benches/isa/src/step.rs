@@ -7,7 +7,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
-use hidden_gaussian::compute::{Profile, Program, Scope, Stage};
+use hidden_gaussian::compute::{Profile, Program, Scope, Stage, packs};
 use hidden_gaussian::data::{Shape, TrainingSets};
 use hidden_gaussian::denoiser::{Denoiser, Empirical};
 use hidden_gaussian::kernels::matmul::Tile;
@@ -16,7 +16,7 @@ use hidden_gaussian::model::{
     Architecture,
     unet::{Head, Norm},
 };
-use hidden_gaussian::train::{Config, Plan};
+use hidden_gaussian::train::{Config, Optimizer, Plan};
 use serde::Deserialize;
 
 use crate::trips::Uniforms;
@@ -36,6 +36,8 @@ pub struct Dispatch {
     pub uniforms: Uniforms,
     /// Bytes of all buffers that it reads or writes.
     pub bytes: u64,
+    /// Whether it shares the dispatch of the one before it.
+    pub shares: bool,
 }
 
 /// A network that is trained.
@@ -61,7 +63,7 @@ impl Network {
             Self::Quick => "quick",
             Self::Main => "main",
             Self::UNet => "faithful",
-            Self::ColourUNet => "colour",
+            Self::ColourUNet => "cifar",
         }
     }
 
@@ -99,11 +101,49 @@ impl Network {
 fn training_step(shape: Shape, config: Config, tile: Tile) -> Result<Vec<Dispatch>> {
     let images = vec![0.0; 256 * shape.dim()];
     let sets = TrainingSets::single(images, shape.dim())?;
-    let plan = Plan::with_profile(profile(tile), config, &sets)?;
-    let mut routines = plan.program.routines();
+    let Plan { program, .. } = Plan::with_profile(profile(tile), config, &sets)?;
+    let mut step = Vec::new();
+    for pack in packs(training_stages(&program)?, program.profile()) {
+        step.extend(
+            pack.stages
+                .iter()
+                .enumerate()
+                .map(|(i, stage)| Dispatch { shares: i > 0, ..dispatch(&program, stage) }),
+        );
+    }
+    Ok(step)
+}
+
+/// How many dispatches a step takes.
+pub fn dispatches(step: &[Dispatch]) -> usize {
+    step.iter().filter(|dispatch| !dispatch.shares).count()
+}
+
+fn training_stages(program: &Program) -> Result<&[Stage]> {
+    let mut routines = program.routines();
     let (_, stages) =
         routines.find(|(name, _)| *name == "train").context("no routine is called “train”")?;
-    Ok(stages.iter().map(|stage| dispatch(&plan.program, stage)).collect())
+    Ok(stages)
+}
+
+/// The shaders of stages that share a dispatch in the step of `network`.
+#[cfg(test)]
+pub fn packed(network: Network, tile: Tile) -> Result<Vec<Dispatch>> {
+    let (shape, config) = network.config();
+    let sets = TrainingSets::single(vec![0.0; 256 * shape.dim()], shape.dim())?;
+    let Plan { program, .. } = Plan::with_profile(profile(tile), config, &sets)?;
+    let packs = packs(training_stages(&program)?, program.profile()).into_iter();
+    let shared = packs.filter(|pack| pack.stages.len() > 1);
+    let dispatches = shared.map(|pack| Dispatch {
+        kernel: pack.name(),
+        constants: Vec::new(),
+        wgsl: pack.source(|_, text| text).into(),
+        workgroups: [1; 3],
+        uniforms: Uniforms::new(),
+        bytes: 0,
+        shares: false,
+    });
+    Ok(dispatches.collect())
 }
 
 /// That of a GPU in hardware.
@@ -129,6 +169,7 @@ pub fn dispatch(program: &Program, stage: &Stage) -> Dispatch {
         workgroups: [x, y, members as u32],
         bytes: bytes.sum(),
         uniforms,
+        shares: false,
     }
 }
 
@@ -141,6 +182,7 @@ pub fn kernels() -> Result<Vec<Dispatch>> {
             all.extend(network.step(tile)?);
         }
         all.extend(odd_unet(tile)?);
+        all.extend(descent(tile)?);
         all.extend(empirical(tile)?);
     }
     let mut seen = std::collections::HashSet::new();
@@ -154,6 +196,7 @@ pub fn kernels() -> Result<Vec<Dispatch>> {
                 workgroups: [1; 3],
                 uniforms: Uniforms::new(),
                 bytes: 0,
+                shares: false,
             });
         }
     }
@@ -167,6 +210,13 @@ fn odd_unet(tile: Tile) -> Result<Vec<Dispatch>> {
     let architecture =
         Architecture::UNet { shape, width: 6, levels: 2, norm: Norm::Group, head: Head::Silu };
     training_step(shape, Config { architecture, ..Config::faithful(shape, vec![1]) }, tile)
+}
+
+/// A network that descends without Adam.
+fn descent(tile: Tile) -> Result<Vec<Dispatch>> {
+    let shape = Shape { height: 12, width: 12, channels: 1 };
+    let optimizer = Optimizer::Sgd { momentum: 0.9 };
+    training_step(shape, Config { optimizer, ..Config::quick(vec![1]) }, tile)
 }
 
 /// D_M, which rescales what it has added up.
@@ -239,6 +289,7 @@ impl Captured {
                 .map(|uniform| ((uniform.group, uniform.binding), uniform.bytes))
                 .collect(),
             bytes: dispatch.bytes,
+            shares: false,
         });
         each.collect()
     }

@@ -108,7 +108,12 @@ mod tests {
     #[test]
     #[ignore = "needs Mesa's RADV driver"]
     fn no_kernel_spills() {
-        let kernels = step::kernels().unwrap();
+        let mut kernels = step::kernels().unwrap();
+        for tile in Tile::CANDIDATES {
+            for network in Network::ALL {
+                kernels.extend(step::packed(network, tile).unwrap());
+            }
+        }
         let mut shaders = Shaders::default();
         let mut spilling = Vec::new();
         for gpu in GPUS {

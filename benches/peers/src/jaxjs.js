@@ -14,7 +14,18 @@ import {
   tree,
   valueAndGrad,
 } from "@jax-js/jax";
-import { ADAM, EDM, FREQUENCIES, IMAGES, NETWORKS, initialWeights, layers, parameterCount, pixels } from "./presets.js";
+import {
+  ADAM,
+  EDM,
+  FREQUENCIES,
+  IMAGES,
+  NETWORKS,
+  initialWeights,
+  layers,
+  noise,
+  parameterCount,
+  pixels,
+} from "./presets.js";
 
 export async function start({ engine, preset: name, pool: images }) {
   const available = await init(engine);
@@ -31,7 +42,7 @@ export async function start({ engine, preset: name, pool: images }) {
     key: random.key(1),
     count: np.array([0]),
   };
-  const pool = np.array(images, { shape: [IMAGES, pixels(preset)] });
+  const pool = np.array(images ?? noise(preset), { shape: [IMAGES, pixels(preset)] });
   const step = jit(trainingStep(preset));
   return {
     parameters: parameterCount(preset),
@@ -155,7 +166,7 @@ function skip(x, [w, b]) {
   return conv(x, [w.transpose([1, 0]).reshape([outputs, inputs, 1, 1]), b]);
 }
 
-function unet({ size, channels = 1, width, levels = 2, batch }) {
+function unet({ size, channels = 1, width, levels = 2, silu: head, batch }) {
   const half = size / 2;
   return (params, x, features) => {
     const modulated = modulation(params, features);
@@ -185,7 +196,7 @@ function unet({ size, channels = 1, width, levels = 2, batch }) {
       h = block(`up${level}`, np.concatenate([h, beside[level]], 1), width * 2 ** level);
     }
     modulated.dispose();
-    return conv(h, params.output)
+    return conv(head ? nn.silu(h) : h, params.output)
       .reshape([batch, 2, 2, channels, half, half])
       .transpose([0, 4, 1, 5, 2, 3])
       .reshape([batch, size ** 2 * channels]);

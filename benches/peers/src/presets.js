@@ -14,11 +14,15 @@ export const PRESETS = {
   faithful: { kind: "unet", size: 16, width: 16, batch: 64, rate: 2e-3 },
 };
 
-/** All networks whose steps are written as shaders; the last is too large to be trained in software. */
-export const NETWORKS = {
-  ...PRESETS,
-  colour: { kind: "unet", size: 32, channels: 3, width: 32, levels: 3, batch: 64, rate: 2e-3 },
+const COLOUR = { kind: "unet", size: 32, channels: 3, levels: 3, silu: true, batch: 64, rate: 2e-3 };
+
+/** Networks for photographs in colour: a step of theirs takes seconds in software. */
+export const LARGE = {
+  "cifar-quick": { ...COLOUR, width: 16 },
+  cifar: { ...COLOUR, width: 32 },
 };
+
+export const NETWORKS = { ...PRESETS, ...LARGE };
 
 /** Numbers of an image. */
 export const pixels = ({ size, channels = 1 }) => size ** 2 * channels;
@@ -82,9 +86,15 @@ export function parameterCount(preset) {
   return layers(preset).reduce((sum, layer) => sum + count(layer), 0);
 }
 
+const normal = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
+
 /** Initial weights of a layer: normal draws. */
 export function initialWeights({ kernel, inputs, outputs, gain }) {
   const fanIn = (kernel ** 2 || 1) * inputs;
-  const normal = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
   return Float32Array.from({ length: fanIn * outputs }, () => (gain / Math.sqrt(fanIn)) * normal());
+}
+
+/** Images to learn where none are given: noise. */
+export function noise(preset) {
+  return Float32Array.from({ length: IMAGES * pixels(preset) }, () => EDM.sigmaData * normal());
 }

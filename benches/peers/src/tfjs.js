@@ -8,7 +8,18 @@ import { setWasmPaths } from "@tensorflow/tfjs-backend-wasm";
 import plain from "@tensorflow/tfjs-backend-wasm/dist/tfjs-backend-wasm.wasm?url";
 import simd from "@tensorflow/tfjs-backend-wasm/dist/tfjs-backend-wasm-simd.wasm?url";
 import threaded from "@tensorflow/tfjs-backend-wasm/dist/tfjs-backend-wasm-threaded-simd.wasm?url";
-import { ADAM, EDM, FREQUENCIES, IMAGES, NETWORKS, initialWeights, layers, parameterCount, pixels } from "./presets.js";
+import {
+  ADAM,
+  EDM,
+  FREQUENCIES,
+  IMAGES,
+  NETWORKS,
+  initialWeights,
+  layers,
+  noise,
+  parameterCount,
+  pixels,
+} from "./presets.js";
 
 export async function start({ engine, preset: name, pool: images }) {
   setWasmPaths({
@@ -21,7 +32,7 @@ export async function start({ engine, preset: name, pool: images }) {
   const params = Object.fromEntries(layers(preset).map((layer) => [layer.name, initial(layer)]));
   const variables = Object.values(params).flat();
   const averages = variables.map((variable) => tf.variable(variable, false));
-  const pool = tf.tensor2d(images, [IMAGES, pixels(preset)]);
+  const pool = tf.tensor2d(images ?? noise(preset), [IMAGES, pixels(preset)]);
   const optimizer = tf.train.adam(preset.rate, ADAM.beta1, ADAM.beta2, ADAM.epsilon);
   const loss = trainingLoss(preset, params, pool);
   let done = 0;
@@ -128,7 +139,7 @@ function double(x) {
   return tf.concat([wide, wide], 2).reshape([batch, 2 * height, 2 * width, channels]);
 }
 
-function unet({ size, channels = 1, width, levels = 2, batch }) {
+function unet({ size, channels = 1, width, levels = 2, silu: head, batch }) {
   const half = size / 2;
   return (params, x, features) => {
     const modulated = modulation(params, features);
@@ -157,7 +168,7 @@ function unet({ size, channels = 1, width, levels = 2, batch }) {
       h = conv(double(h), params[`double${level}`]);
       h = block(`up${level}`, tf.concat([h, beside[level]], 3), width * 2 ** level);
     }
-    return conv(h, params.output)
+    return conv(head ? silu(h) : h, params.output)
       .reshape([batch, half, half, 2, 2, channels])
       .transpose([0, 1, 3, 2, 4, 5])
       .reshape([batch, size ** 2 * channels]);
