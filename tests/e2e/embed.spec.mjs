@@ -44,7 +44,8 @@ siteTest("the README's frame shows its figure", { webgpu: [false] }, async (page
   assert.ok(address, "the README has no such frame");
   const embedded = await embed(page, frame.replace(address[1], siteUrl));
   const figure = embedded.locator(`figure[data-figure="${address[2]}"]`);
-  await figure.locator("figcaption").waitFor();
+  // Until its style sheet is there, a page that has not been painted counts as visible.
+  await figure.and(embedded.locator('[data-ready][aria-busy="false"]')).waitFor();
   assert.ok(await figure.isVisible());
   assert.ok(await embedded.locator("h1").isHidden());
 });
