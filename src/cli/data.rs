@@ -45,6 +45,9 @@ pub(super) struct Source {
     /// Colours of the images [default: as in the file]
     #[arg(long, value_enum)]
     channels: Option<ChannelsName>,
+    /// Short for `--channels colour`
+    #[arg(long, conflicts_with = "channels")]
+    colour: bool,
     /// How pictures are made square
     #[arg(long, value_enum, num_args = 0..=1, default_value = "centre", default_missing_value = "centre")]
     crop: Crop,
@@ -96,6 +99,7 @@ impl Source {
             data: Some(data.into()),
             size: None,
             channels: None,
+            colour: false,
             crop: Crop::Centre,
             class: None,
             held_out: None,
@@ -124,7 +128,8 @@ impl Source {
             FACES | "patches" | "fashion" | "mnist" => Some(preset.side()),
             _ => None,
         };
-        let channels = self.channels.map(|channels| match channels {
+        let named = self.colour.then_some(ChannelsName::Colour);
+        let channels = self.channels.or(named).map(|channels| match channels {
             ChannelsName::Grey => Channels::Grey,
             ChannelsName::Colour => Channels::Colour,
         });

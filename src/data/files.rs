@@ -1,20 +1,19 @@
 //! Sets on this machine's disk: files that [`import()`] reads, folders and archives of pictures.
 //!
-//! A picture gives the same pixels as in a page, which passes what the browser decoded to the same
-//! [`Builder`]. PNG is decoded identically everywhere; decoders of JPEG and WebP may differ in the last bit.
+//! A picture gives the same pixels as in a page: `hidden-gaussian-pictures` decodes it there, too, and the
+//! same [`Builder`] makes it smaller.
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::Cursor;
 use std::path::Path;
 
-use image::{DynamicImage, ImageDecoder, ImageReader, Limits};
+use hidden_gaussian_pictures::decode;
 use rayon::prelude::*;
 
 use super::archive::{Entry, zip_entries};
 use super::cifar10::{LICENCE, RECORD, SOURCE, TRAIN, fetch};
 use super::import::{MAX_BYTES, import, is_picture};
-use super::{Builder, Dataset, Format, Labels, MAX_SIDE, Options, Picture, cifar, detect};
+use super::{Builder, Dataset, Format, Labels, Options, Picture, cifar, detect};
 use crate::error::{Error, Result};
 
 /// Reads CIFAR-10 from the user's cache: its 50,000 training images, with its 10,000 test images.
@@ -127,7 +126,7 @@ fn pictures(
     }
     let chosen: Vec<&str> = builder.choose(files.len()).map(|i| files[i].as_str()).collect();
     let push = |builder: &mut Builder, name: &str| {
-        decode(&read(name)?).and_then(|picture| push(builder, picture)).map_err(|error| {
+        push(builder, &read(name)?).map_err(|error| {
             Error::new(error.kind.clone(), format!("{name}: {}", error.message), error.hint.clone())
         })
     };
@@ -154,33 +153,15 @@ fn pictures(
     }
 }
 
-fn push(builder: &mut Builder, picture: DynamicImage) -> Result<()> {
-    let picture = picture.into_rgba8();
-    let (width, height) = (picture.width() as usize, picture.height() as usize);
-    builder.push_picture(Picture { width, height, rgba: picture.as_raw() })
-}
-
-/// Decodes a picture and rotates it as its camera recorded.
-fn decode(bytes: &[u8]) -> Result<DynamicImage> {
-    let decode = || {
-        let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format()?;
-        let mut limits = Limits::default();
-        limits.max_image_width = Some(MAX_SIDE as u32);
-        limits.max_image_height = Some(MAX_SIDE as u32);
-        limits.max_alloc = Some(MAX_BYTES as u64);
-        reader.limits(limits);
-        let mut decoder = reader.into_decoder()?;
-        let orientation = decoder.orientation()?;
-        let mut picture = DynamicImage::from_decoder(decoder)?;
-        picture.apply_orientation(orientation);
-        Ok(picture)
-    };
-    decode().map_err(|error: image::ImageError| {
+fn push(builder: &mut Builder, bytes: &[u8]) -> Result<()> {
+    let picture = decode(bytes).map_err(|problem| {
         Error::bad_input(
-            format!("the picture can't be decoded: {error}"),
+            format!("the picture can't be decoded: {problem}"),
             "Remove it, or save it again as PNG, JPEG or WebP",
         )
-    })
+    })?;
+    let (width, height) = (picture.width, picture.height);
+    builder.push_picture(Picture { width, height, rgba: &picture.rgba })
 }
 
 /// The classes of pictures in several folders.

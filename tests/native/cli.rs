@@ -150,6 +150,18 @@ fn data_are_told_of_and_shown() {
 }
 
 #[test]
+fn pictures_are_read_as_asked() {
+    let zip = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/native/fixtures/pictures.zip");
+    let read =
+        |options: &[&str]| said(&[&["data", "--data", zip, "--size", "9"], options].concat());
+    let (colour, grey) = (read(&["--colour"]), read(&["--channels", "grey"]));
+    assert_eq!(colour, read(&["--channels", "colour", "--crop", "centre"]));
+    assert_ne!(colour, grey);
+    assert_ne!(colour, read(&["--colour", "--crop", "none"]));
+    assert!(refused(&["data", "--colour", "--channels", "grey"]).contains("cannot be used with"));
+}
+
+#[test]
 fn the_cpu_computes_what_it_should() {
     assert!(!said(&["check", "--engine", "cpu"]).contains("NO"));
     let checks = printed_json(&["check", "--engine", "cpu", "--json"]);

@@ -698,27 +698,12 @@ fn sizes_colours_and_classes_are_the_users() {
 }
 
 /// The page gives the same pixels for the same file: its tests drop this archive, and find this hash.
-/// `PICTURES_FIXTURE=write` renews both.
+/// `fixtures/pictures.py` makes the archive, and `PICTURES_FIXTURE=write` renews the hash.
 #[test]
 fn pictures_have_the_pixels_of_the_page() {
     let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/native/fixtures");
     let (archive, expected) = (fixtures.join("pictures.zip"), fixtures.join("pictures.json"));
     let writes = std::env::var_os("PICTURES_FIXTURE").is_some_and(|wish| wish == "write");
-    if writes {
-        // Wider and higher than what is asked for, in colour, half of them as WebP.
-        let pictures = (0..60_u32).map(|i| {
-            let (width, height) = (17 + i % 9, 23 - i % 5);
-            let pixel = |j: u32| (7 * i + (j % (3 * width)) * (1 + i % 3) + j / (2 * width)) as u8;
-            let pixels: Vec<u8> = (0..3 * width * height).map(pixel).collect();
-            let (format, ending) =
-                if i % 2 == 0 { (ImageFormat::Png, "png") } else { (ImageFormat::WebP, "webp") };
-            (format!("{i:02}.{ending}"), picture(format, width, height, &pixels))
-        });
-        let pictures: Vec<_> = pictures.collect();
-        let files: Vec<_> =
-            pictures.iter().map(|(name, file)| (name.as_str(), &file[..])).collect();
-        fs::write(&archive, zip(&files, false)).unwrap();
-    }
     let set = read_path(&archive, &Options { size: Some(16), ..Options::default() }).unwrap();
     let found = format!("{{ \"count\": {}, \"hash\": \"{:016x}\" }}\n", set.len(), set.hash());
     if writes {

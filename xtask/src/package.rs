@@ -27,12 +27,13 @@ pub(crate) fn pack() -> Result<()> {
 }
 
 /// Makes the tarball of the libraries that were built for the page: `hidden-gaussian` is all of it,
-/// `hidden-gaussian/exact` the one without training, and `hidden-gaussian/eigen` is for large images.
+/// `hidden-gaussian/exact` the one without training, `hidden-gaussian/eigen` is for large images, and
+/// `hidden-gaussian/pictures` decodes files.
 pub(crate) fn tarball() -> Result<PathBuf> {
     let folder = target_dir()?.join("npm");
     let package = folder.join("package");
     fs::remove_dir_all(&folder).ok();
-    for part in ["", "exact", "eigen"] {
+    for part in ["", "exact", "eigen", "pictures"] {
         copy_files(&www().join("pkg").join(part), &package.join(part))?;
     }
     for text in TEXTS {
@@ -60,6 +61,7 @@ fn manifest() -> String {
     ".": {{ "types": "./hidden_gaussian.d.ts", "default": "./hidden_gaussian.js" }},
     "./exact": {{ "types": "./exact/hidden_gaussian.d.ts", "default": "./exact/hidden_gaussian.js" }},
     "./eigen": {{ "types": "./eigen/hidden_gaussian_eigen.d.ts", "default": "./eigen/hidden_gaussian_eigen.js" }},
+    "./pictures": {{ "types": "./pictures/hidden_gaussian_pictures.d.ts", "default": "./pictures/hidden_gaussian_pictures.js" }},
     "./*.wasm": "./*.wasm"
   }}
 }}

@@ -52,6 +52,13 @@ const EIGEN: Library = Library {
     options: &["--package=hidden-gaussian-eigen"],
     package: "pkg/eigen",
 };
+/// What decodes the reader's own pictures.
+const PICTURES: Library = Library {
+    name: "hidden_gaussian_pictures",
+    profile: "wasm",
+    options: &["--package=hidden-gaussian-pictures"],
+    package: "pkg/pictures",
+};
 /// All of it, for work on the page: compiled in seconds, and slower.
 const DEV: Library = Library { profile: "wasm-dev", ..FULL };
 
@@ -82,9 +89,11 @@ impl Library {
 
 /// Makes the JavaScript packages of a fast build, the same for both workers of the page.
 pub(crate) fn build_for_development() -> Result<()> {
-    // It hardly ever changes, and without optimization it would take minutes for a fit.
-    EIGEN.compile()?;
-    EIGEN.package()?;
+    // These hardly ever change, and without optimization a fit would take minutes.
+    for library in [&EIGEN, &PICTURES] {
+        library.compile()?;
+        library.package()?;
+    }
     DEV.compile()?;
     let [exact, full] = [&EXACT, &FULL].map(|library| www().join(library.package));
     bind(&DEV.compiled()?, &exact)?;
@@ -115,18 +124,20 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-fn steps() -> Result<[Step; 10]> {
+fn steps() -> Result<[Step; 12]> {
     let step = |what, makes, cold, run| Step { what, makes, cold: Duration::from_secs(cold), run };
     Ok([
         step("Add the wasm32 target", wasm_libraries()?, 10, add_target),
         step("Compile the library to WebAssembly", FULL.compiled()?, 90, || FULL.compile()),
         step("Compile it without training", EXACT.compiled()?, 80, || EXACT.compile()),
         step("Compile what large images need", EIGEN.compiled()?, 40, || EIGEN.compile()),
+        step("Compile what decodes pictures", PICTURES.compiled()?, 30, || PICTURES.compile()),
         step("Install the npm packages of the page", www().join(LOCK_STAMP), 20, npm_install),
         step("Pack the image sets", packed_sets(), 15, || pack::pack(&root())),
         step("Make and optimize the JavaScript package", FULL.packaged(), 15, || FULL.package()),
         step("Make the one without training", EXACT.packaged(), 10, || EXACT.package()),
         step("Make the one for large images", EIGEN.packaged(), 5, || EIGEN.package()),
+        step("Make the one for pictures", PICTURES.packaged(), 5, || PICTURES.package()),
         step("Draw the article and bundle it into dist/", dist().join("index.html"), 15, bundle),
     ])
 }
@@ -274,6 +285,8 @@ pub(crate) struct Sizes {
     full: usize,
     /// What large images need besides.
     eigen: usize,
+    /// What decodes the reader's own pictures.
+    pictures: usize,
 }
 
 impl Sizes {
@@ -285,6 +298,8 @@ impl Sizes {
     const FULL: usize = 580_000;
     /// The most that may be added for large images.
     const EIGEN: usize = 70_000;
+    /// The most that may be added for the reader's own pictures.
+    const PICTURES: usize = 180_000;
 
     fn measure() -> Result<Self> {
         let gzipped = |start: &str, end: &str| {
@@ -298,16 +313,18 @@ impl Sizes {
             exact: gzipped("exact-", ".wasm")?,
             full: gzipped("full-", ".wasm")?,
             eigen: gzipped("eigen-", ".wasm")?,
+            pictures: gzipped("pictures-", ".wasm")?,
         })
     }
 
     /// What there is, what it weighs and what it may.
-    fn each(&self) -> [(&'static str, usize, usize); 4] {
+    fn each(&self) -> [(&'static str, usize, usize); 5] {
         [
             ("JavaScript", self.javascript, Self::JAVASCRIPT),
             ("WebAssembly without training", self.exact, Self::EXACT),
             ("WebAssembly with training", self.full, Self::FULL),
             ("WebAssembly for large images", self.eigen, Self::EIGEN),
+            ("WebAssembly for pictures", self.pictures, Self::PICTURES),
         ]
     }
 

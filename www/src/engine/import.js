@@ -1,8 +1,9 @@
 /**
  * Where data sets come from. Of the reader's own files, arrays go to the Rust importers as they are, and pictures are
- * decoded by the browser first. Nothing leaves the machine.
+ * decoded first. Nothing leaves the machine.
  */
 import { DATA_SETS, isPageSet, titleOf } from "../state/data-sets.js";
+import { pictureDecoder } from "./decode.js";
 import { fetchFile } from "./protocol.js";
 import { base } from "./serve.js";
 
@@ -167,24 +168,12 @@ async function decode(set, entries) {
   if (entries.length > MAX_PICTURES) {
     throw bad(`${entries.length} images are more than the ${MAX_PICTURES} that fit`, "Choose fewer of them.");
   }
-  const canvas = new OffscreenCanvas(1, 1);
-  const context = canvas.getContext("2d", { willReadFrequently: true });
-  if (!context) throw bad("This browser cannot decode images here", "Use an array file instead, such as .npy.");
   const byName = [...entries].sort((a, b) => (a.name < b.name ? -1 : 1));
   try {
-    for (const { name, bytes } of byName) {
-      const blob = new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (bytes)]);
-      // The numbers in the file, not what a screen would show.
-      const bitmap = await createImageBitmap(blob, { colorSpaceConversion: "none" }).catch(() => {
-        throw bad(`“${name}” cannot be decoded as an image`, "Remove it or save it again as PNG or JPEG.");
-      });
-      const { width, height } = bitmap;
-      canvas.width = width;
-      canvas.height = height;
-      context.drawImage(bitmap, 0, 0);
-      bitmap.close();
-      const { data } = context.getImageData(0, 0, width, height);
-      set.push(width, height, new Uint8Array(data.buffer));
+    const decoded = await pictureDecoder(byName.map(({ name }) => name));
+    for (const entry of byName) {
+      const { width, height, rgba } = await decoded(entry);
+      set.push(width, height, rgba);
     }
   } catch (error) {
     set.free();
