@@ -108,6 +108,11 @@ impl Source {
         }
     }
 
+    /// The same set in this many pixels per side.
+    pub(super) fn with_side(self, size: Option<usize>) -> Self {
+        Self { size, ..self }
+    }
+
     /// The name of the set, if one was given.
     pub(super) fn named(&self) -> Option<&str> {
         self.data.as_deref()

@@ -15,7 +15,7 @@ use crate::kernels::{Sigma, axpby, divide_rows, shrink, squared_differences};
 const TILE: usize = 16;
 
 /// Largest image in values: a tile costs a matrix multiply with a square matrix of this side.
-pub const MAX_LOCALITY_DIM: usize = 1024;
+pub const MAX_LOCALITY_DIM: usize = 3072;
 
 /// PCA-locality of each training set:
 ///

@@ -71,6 +71,8 @@ struct Recording {
     experiment: &'static str,
     preset: Preset,
     data: &'static str,
+    /// Pixels per side, if they are not the preset's.
+    side: Option<usize>,
     /// What sets it apart from another recording of the same experiment, preset and data.
     variant: Option<&'static str>,
     title: &'static str,
@@ -85,7 +87,7 @@ const fn transition(preset: Preset, data: &'static str, title: &'static str) -> 
             config.evaluation.shown = if this.preset == Preset::Cifar { 8 } else { 12 };
         })
     };
-    Recording { experiment: Transition::NAME, preset, data, variant: None, title, run }
+    Recording { experiment: Transition::NAME, preset, data, side: None, variant: None, title, run }
 }
 
 /// The two ends of Figure 1, sampled as in the paper: 10 Euler steps from σ = 80 to 0.002.
@@ -101,14 +103,22 @@ const fn paper_sampler(preset: Preset, data: &'static str, title: &'static str) 
         })
     };
     let variant = Some("paper-sampler");
-    Recording { experiment: Transition::NAME, preset, data, variant, title, run }
+    Recording { experiment: Transition::NAME, preset, data, side: None, variant, title, run }
 }
 
 const fn gaussian_bias(preset: Preset, data: &'static str, title: &'static str) -> Recording {
     let run = |this: &Recording, session: &Session<'_>| {
         session.run::<GaussianBias>(this, |config| config.seeds = this.seeds().collect())
     };
-    Recording { experiment: GaussianBias::NAME, preset, data, variant: None, title, run }
+    Recording {
+        experiment: GaussianBias::NAME,
+        preset,
+        data,
+        side: None,
+        variant: None,
+        title,
+        run,
+    }
 }
 
 const fn strong(preset: Preset, data: &'static str, title: &'static str) -> Recording {
@@ -122,7 +132,15 @@ const fn strong(preset: Preset, data: &'static str, title: &'static str) -> Reco
             report
         }))
     };
-    Recording { experiment: StrongGeneralization::NAME, preset, data, variant: None, title, run }
+    Recording {
+        experiment: StrongGeneralization::NAME,
+        preset,
+        data,
+        side: None,
+        variant: None,
+        title,
+        run,
+    }
 }
 
 const fn emergence(preset: Preset, data: &'static str, title: &'static str) -> Recording {
@@ -151,7 +169,7 @@ const fn emergence(preset: Preset, data: &'static str, title: &'static str) -> R
             report
         }))
     };
-    Recording { experiment: Emergence::NAME, preset, data, variant: None, title, run }
+    Recording { experiment: Emergence::NAME, preset, data, side: None, variant: None, title, run }
 }
 
 /// A recording of an unchanged preset.
@@ -161,13 +179,18 @@ const fn plain<E: Experiment>(
     title: &'static str,
 ) -> Recording {
     let run = |this: &Recording, session: &Session<'_>| session.run::<E>(this, |_| ());
-    Recording { experiment: E::NAME, preset, data, variant: None, title, run }
+    Recording { experiment: E::NAME, preset, data, side: None, variant: None, title, run }
+}
+
+/// Modes in order, of an MLP and a U-Net, which needs images that it can halve twice.
+const fn modes(preset: Preset, data: &'static str, title: &'static str) -> Recording {
+    Recording { side: Some(16), ..plain::<Modes>(preset, data, title) }
 }
 
 /// The edge of memorization, which trains nothing.
 const fn edge(preset: Preset, data: &'static str, title: &'static str) -> Recording {
     let run = |this: &Recording, session: &Session<'_>| session.edge(this);
-    Recording { experiment: "edge", preset, data, variant: None, title, run }
+    Recording { experiment: "edge", preset, data, side: None, variant: None, title, run }
 }
 
 /// The findings of a report, by network or by pair.
@@ -204,7 +227,7 @@ pub(super) fn leave_out(value: &mut Value, fields: &[&str]) {
 }
 
 /// All recordings, short ones first.
-static RECORDINGS: [Recording; 28] = [
+static RECORDINGS: [Recording; 34] = [
     edge(Preset::Main, "faces", "The edge of memorization on faces"),
     edge(Preset::Main, "fashion", "The edge of memorization on Fashion-MNIST"),
     edge(Preset::Main, "mnist", "The edge of memorization on MNIST"),
@@ -221,14 +244,24 @@ static RECORDINGS: [Recording; 28] = [
     transition(Preset::Main, "fashion", "Figure 1: an MLP on Fashion-MNIST, three seeds"),
     transition(Preset::Main, "mnist", "Figure 1: an MLP on MNIST, three seeds"),
     plain::<Modes>(Preset::Main, "faces", "Modes in order: an MLP and a U-Net on faces"),
+    modes(Preset::Main, "mnist", "Modes in order: an MLP and a U-Net on MNIST"),
+    modes(Preset::Main, "fashion", "Modes in order: an MLP and a U-Net on Fashion-MNIST"),
+    plain::<Modes>(Preset::Cifar, "cifar10", "Modes in order: a U-Net on CIFAR-10"),
     plain::<Clocks>(Preset::Main, "faces", "Two clocks: MLPs on faces, with SGD and Adam"),
+    plain::<Clocks>(Preset::Main, "mnist", "Two clocks: MLPs on MNIST, with SGD and Adam"),
+    plain::<Clocks>(
+        Preset::Main,
+        "fashion",
+        "Two clocks: MLPs on Fashion-MNIST, with SGD and Adam",
+    ),
     gaussian_bias(Preset::Faithful, "faces", "Figure 2: a U-Net on faces, three seeds"),
     transition(Preset::Faithful, "faces", "Figure 1: a U-Net on faces, three seeds"),
     plain::<League>(Preset::Main, "faces", "The league of theories: an MLP on faces"),
     plain::<League>(Preset::Main, "fashion", "The league of theories: an MLP on Fashion-MNIST"),
     plain::<League>(Preset::Main, "mnist", "The league of theories: an MLP on MNIST"),
     plain::<League>(Preset::Faithful, "faces", "The league of theories: a U-Net on faces"),
-    transition(Preset::Cifar, "cifar10", "Figure 1: a U-Net on CIFAR-10"),
+    plain::<League>(Preset::Cifar, "cifar10", "The league of theories: a U-Net on CIFAR-10"),
+    transition(Preset::Cifar, "cifar10", "Figure 1: a U-Net on CIFAR-10, two seeds"),
     paper_sampler(Preset::Cifar, "cifar10", "A U-Net on CIFAR-10 with the paper's sampler"),
     gaussian_bias(Preset::Cifar, "cifar10", "Figure 2: a U-Net on CIFAR-10"),
     strong(Preset::Cifar, "cifar10", "Disjoint halves: a U-Net on CIFAR-10"),
@@ -332,7 +365,7 @@ impl Session<'_> {
         recording: &Recording,
         change: impl FnOnce(&mut E::Config),
     ) -> Result<Option<Value>> {
-        let source = Source::new(recording.data, SEED);
+        let source = Source::new(recording.data, SEED).with_side(recording.side);
         let shape = source.dataset(recording.preset, 1)?.shape();
         let mut config = E::preset(recording.preset, shape, SEED);
         change(&mut config);

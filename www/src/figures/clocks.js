@@ -10,7 +10,7 @@ import { chart } from "../ui/chart.js";
 import { element } from "../ui/dom.js";
 import { count, fixed, noted, percent, sentences, significant } from "../ui/format.js";
 import { axisName, HALO, title } from "../ui/marks.js";
-import { reportFigure } from "./report-figure.js";
+import { offerRecorded, reportFigure } from "./report-figure.js";
 
 /**
  * @import { Bounded, ClocksCourse } from "../../pkg/hidden_gaussian.js"
@@ -64,7 +64,9 @@ const PANELS = [
 
 /** The recorded run of two clocks. @param {Store} store */
 export const clocksSource = (store) =>
-  /** @type {ReportSource<"clocks">} */ (new ReportSource(store, [], () => "clocks-main-faces"));
+  /** @type {ReportSource<"clocks">} */ (
+    new ReportSource(store, ["clocks.run"], (values) => `clocks-${values["clocks.run"]}`)
+  );
 
 /**
  * @param {HTMLElement} root
@@ -76,8 +78,9 @@ export function clocksFigure(root, page, source) {
   const drawCurves = curvesChart(element(root, "clocks-curves"));
   const drawLaws = lawsChart(element(root, "clocks-laws"));
 
+  void offerRecorded(root, page, "clocks.run", "clocks");
   reportFigure(root, page, source, {
-    reads: ["clocks.axis", "clocks.optimizer"],
+    reads: ["clocks.run", "clocks.axis", "clocks.optimizer"],
     draw(report, values, recorded) {
       const all = trainings(report.findings);
       const { "clocks.axis": axis, "clocks.optimizer": optimizer } = values;

@@ -3,12 +3,14 @@ import { areaY, dot, line, ruleX, ruleY, text } from "@observablehq/plot";
 import { loadEdge, loadLeague } from "../reports/league.js";
 import { nearestStop } from "../reports/nearest.js";
 import { provenance } from "../reports/provenance.js";
+import { loadIndex } from "../reports/recorded.js";
 import { chart } from "../ui/chart.js";
 import { element } from "../ui/dom.js";
 import { count, fixed, significant } from "../ui/format.js";
 import { axisName, HALO, title } from "../ui/marks.js";
 import { runSlider } from "../ui/run-slider.js";
 import { keepDrawn } from "./figure.js";
+import { offerRecorded } from "./report-figure.js";
 
 /**
  * @import { Edge, LeagueReport } from "../reports/league.js"
@@ -31,10 +33,11 @@ export function edgeFigure(root, page) {
   const drawEdge = criticalChart(element(root, "critical"));
   const drawEntropy = entropyChart(element(root, "entropy"));
   const drawWindows = windowsChart(element(root, "edge-windows"));
+  void offerRecorded(root, page, "edge.run", "edge");
 
   keepDrawn(root, page, {
-    reads: ["edge.data", "edge.n"],
-    ask: (values) => Promise.all([loadEdge(values["edge.data"]), leagueOf(values["edge.data"])]),
+    reads: ["edge.run", "edge.n"],
+    ask: (values) => Promise.all([loadEdge(values["edge.run"]), leagueOf(values["edge.run"])]),
     draw([report, league]) {
       const edges = report.findings.toSorted((a, b) => a.n - b.n);
       const sizes = edges.map(({ n }) => n);
@@ -68,8 +71,11 @@ export function edgeFigure(root, page) {
   });
 }
 
-/** The league of MLPs on this data set, if it was recorded. @param {string} data */
-const leagueOf = async (data) => (data === "fashion" ? undefined : loadLeague(`main-${data}`));
+/** The league on the same images, if it was recorded. @param {string} run */
+const leagueOf = async (run) => {
+  const index = await loadIndex().catch(() => []);
+  return index.some(({ file }) => file === `league-${run}.json`) ? loadLeague(run) : undefined;
+};
 
 /** The windows that make LS most like the network of `n` training images. @param {LeagueReport | undefined} league @param {number} n @returns {Side[]} */
 function calibratedWindows(league, n) {

@@ -10,6 +10,7 @@ import { decodeImages, drawRow } from "../ui/images.js";
 import { labelPlaces } from "../ui/labels.js";
 import { axisName, HALO, title } from "../ui/marks.js";
 import { keepDrawn } from "./figure.js";
+import { offerRecorded } from "./report-figure.js";
 
 /**
  * @import { DenoiserId, Estimate } from "../../pkg/hidden_gaussian.js"
@@ -35,6 +36,7 @@ export function leagueFigure(root, page) {
   const drawMissed = missedChart(element(root, "missed"));
   const drawErrors = errorsChart(element(root, "relative-errors"));
   const body = element(root, "standings");
+  void offerRecorded(root, page, "league.run", "league");
 
   keepDrawn(root, page, {
     reads: ["league.run", "league.n"],

@@ -11,7 +11,7 @@ import { element } from "../ui/dom.js";
 import { count, sentences, significant } from "../ui/format.js";
 import { labelPlaces } from "../ui/labels.js";
 import { axisName, HALO, title } from "../ui/marks.js";
-import { reportFigure } from "./report-figure.js";
+import { offerRecorded, reportFigure } from "./report-figure.js";
 
 /**
  * @import { ModesCourse } from "../../pkg/hidden_gaussian.js"
@@ -28,7 +28,9 @@ const AXES = [1, 2, 4, 8, 16, 32, 64];
 
 /** The recorded run of modes in order. @param {Store} store */
 export const modesSource = (store) =>
-  /** @type {ReportSource<"modes">} */ (new ReportSource(store, [], () => "modes-main-faces"));
+  /** @type {ReportSource<"modes">} */ (
+    new ReportSource(store, ["modes.run"], (values) => `modes-${values["modes.run"]}`)
+  );
 
 /**
  * @param {HTMLElement} root
@@ -40,14 +42,19 @@ export function modesFigure(root, page, source) {
   const drawVariances = variancesChart(element(root, "modes-variances"));
   const drawTimes = timesChart(element(root, "modes-times"));
 
+  void offerRecorded(root, page, "modes.run", "modes");
   reportFigure(root, page, source, {
-    reads: [],
+    reads: ["modes.run"],
     draw(report) {
       const courses = report.findings.filter(({ moments }) => moments.length > 1);
       drawVariances({ courses });
       drawTimes({ courses });
       live.set({
         "modes.source": provenance(report, source.shownOrigin.file),
+        "modes.networks": courses
+          .map((course) => (networkName(course) === "MLP" ? "an MLP" : "a U-Net"))
+          .join(" and ")
+          .replace(/^a/, "A"),
         "modes.n": count(report.config.sizes[0]),
         "modes.samples": count(report.config.evaluation.samples),
       });

@@ -7,6 +7,7 @@ import { openPromise } from "../runs/timing.js";
 
 /**
  * @import { ExperimentName } from "../../pkg/hidden_gaussian.js"
+ * @import { IndexEntry } from "../reports/recorded.js"
  * @import { Report } from "../reports/report.js"
  * @import { ReportSource } from "../reports/source.js"
  * @import { Key, Values } from "../state/parameters.js"
@@ -67,7 +68,7 @@ const first = openPromise();
  * @param {HTMLElement} root
  * @param {Page} page
  * @param {Key} key what chooses the run
- * @param {ExperimentName} experiment
+ * @param {IndexEntry["experiment"]} experiment
  */
 export async function offerRecorded(root, page, key, experiment) {
   void comesNear(root).then(() => first.resolve());

@@ -29,7 +29,8 @@ export function windowFigure(root, page) {
       const sigma = nearestStop(levels, store.values["window.sigma"]);
       showLevels(levels, sigma);
       const shown = standing.sensitivity.find((level) => level.sigma === sigma);
-      if (!shown) return;
+      // One picture per denoiser takes two evaluations per number of an image: too many for photographs.
+      if (!shown) return fields.replaceChildren("Not computed for this run. Choose faces or MNIST in Figure V.1.");
       const shape = { ...report.shape, channels: 1 };
       const rows = TABLE.flatMap(({ id }) => {
         const field = shown.fields[id];

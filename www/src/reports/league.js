@@ -57,8 +57,8 @@ import { loadRun } from "./recorded.js";
 /** @param {string} run such as main-faces @returns {Promise<LeagueReport>} */
 export const loadLeague = (run) => loadRun(`league-${run}`);
 
-/** @param {string} data @returns {Promise<EdgeReport>} */
-export const loadEdge = (data) => loadRun(`edge-main-${data}`);
+/** @param {string} run such as main-faces @returns {Promise<EdgeReport>} */
+export const loadEdge = (run) => loadRun(`edge-${run}`);
 
 /** The network of few or of many training images. @param {LeagueReport} report @param {"few" | "many"} which */
 export function standingOf({ findings }, which) {

@@ -12,7 +12,7 @@ import { expectSheets } from "./sheets.js";
 /**
  * @typedef {object} IndexEntry a recorded run, without its findings
  * @property {string} file
- * @property {ExperimentName} experiment
+ * @property {ExperimentName | "edge" | "league"} experiment the last two run only on the command line
  * @property {Preset} preset
  * @property {string} data
  * @property {string} title

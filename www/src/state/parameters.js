@@ -195,6 +195,11 @@ export const parameters = {
   "emergence.seed": seed("Seed", "Seed of the networks that are trained here."),
   "emergence.agreementSeed": seed("Seed", "Seed of the two networks that are trained here."),
 
+  "clocks.run": choice("Images", "What the networks of the two clocks were trained on.", [
+    ["main-faces", "Faces"],
+    ["main-mnist", "MNIST"],
+    ["main-fashion", "Fashion"],
+  ]),
   "clocks.optimizer": choice("Optimizer", "What turns gradients into updates.", [
     ["sgd", "SGD"],
     ["adam", "Adam"],
@@ -210,11 +215,19 @@ export const parameters = {
   ),
   "clocks.seed": seed("Seed", "Seed of the networks that are trained here."),
   "clocks.featuresSeed": seed("Seed", "Seed of the random-features model."),
+  "modes.run": choice("Images", "What the networks were trained on.", [
+    ["main-faces", "Faces"],
+    ["main-mnist", "MNIST"],
+    ["main-fashion", "Fashion"],
+    ["cifar-cifar10", "CIFAR-10"],
+  ]),
   "modes.seed": seed("Seed", "Seed of the networks that are trained here."),
   "league.run": choice("Network", "Which recorded run the figures show.", [
     ["main-faces", "Faces, MLP"],
     ["faithful-faces", "Faces, U-Net"],
     ["main-mnist", "MNIST, MLP"],
+    ["main-fashion", "Fashion, MLP"],
+    ["cifar-cifar10", "CIFAR-10, U-Net"],
   ]),
   "league.n": choice(
     "Trained on",
@@ -225,10 +238,11 @@ export const parameters = {
     ],
     { default: "many" },
   ),
-  "edge.data": choice("Data", "Where the training images come from.", [
-    ["faces", "Faces"],
-    ["fashion", "Fashion"],
-    ["mnist", "MNIST"],
+  "edge.run": choice("Data", "Where the training images come from.", [
+    ["main-faces", "Faces"],
+    ["main-fashion", "Fashion"],
+    ["main-mnist", "MNIST"],
+    ["cifar-cifar10", "CIFAR-10"],
   ]),
   "edge.n": range("Training images N", "The size of the training set that is shown.", 1024, 1, 1_000_000),
   "mixtures.sigma": logRange("Noise level σ", "The noise level at which mixtures are compared.", 1, 0.002, 80),
