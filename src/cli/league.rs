@@ -110,7 +110,8 @@ pub(super) fn measure_edge(
     source: &Source,
     engine: &hidden_gaussian::Engine,
 ) -> Result<(Vec<Edge>, Value)> {
-    let config = Config { seed: source.seed, ..Config::default() };
+    let dim = source.dataset(preset, 1)?.shape().dim();
+    let config = Config { seed: source.seed, ..Config::for_images(dim) };
     let most = config.sizes.iter().copied().max().unwrap_or(0);
     let split = source.split(&source.dataset(preset, most)?)?;
     let start = std::time::Instant::now();

@@ -28,10 +28,14 @@ pub struct Config {
     pub seed: u64,
 }
 
-impl Default for Config {
-    fn default() -> Self {
-        // Eight levels per decade.
-        let sigmas = (0..=16).map(|i| 10.0_f32.powf(f32::from(i as u8) / 8.0 - 1.0)).rev();
+impl Config {
+    /// The configuration for images of `dim` numbers. The more there are, the more noise it takes to hide an
+    /// image among others.
+    #[must_use]
+    pub fn for_images(dim: usize) -> Self {
+        // Eight levels per decade, from 0.1 on.
+        let last: u8 = if dim > 1024 { 20 } else { 16 };
+        let sigmas = (0..=last).map(|i| 10.0_f32.powf(f32::from(i) / 8.0 - 1.0)).rev();
         let sigmas = sigmas.map(|sigma| (sigma * 1e4).round() / 1e4).collect();
         Self { sizes: vec![16, 64, 256, 1024, 4096], sigmas, images: 100, seed: 1 }
     }
@@ -193,7 +197,7 @@ mod tests {
     #[test]
     fn the_edge_is_where_it_is_predicted() {
         let split = Faces { size: 8, count: 300, seed: 3 }.draw().unwrap().split(3, 20).unwrap();
-        let config = Config { sizes: vec![64, 256], images: 40, ..Config::default() };
+        let config = Config { sizes: vec![64, 256], images: 40, ..Config::for_images(1) };
         let edges = block_on(measure(&Engine::cpu(), &split, &config)).unwrap();
         for edge in &edges {
             let ratio = edge.measured.unwrap() / edge.predicted;
