@@ -74,7 +74,7 @@ pub trait AnyRun {
     fn restore(&mut self, bytes: &[u8]) -> Result<()>;
 }
 
-/// Every experiment that a page or file can name.
+/// Every experiment that a page can run.
 pub static ALL: [&dyn AnyExperiment; 6] = [
     &Of::<Transition>(PhantomData),
     &Of::<GaussianBias>(PhantomData),
@@ -84,11 +84,22 @@ pub static ALL: [&dyn AnyExperiment; 6] = [
     &Of::<Modes>(PhantomData),
 ];
 
+/// Experiments that take too long for a page.
+#[cfg(not(target_arch = "wasm32"))]
+static NATIVE: [&dyn AnyExperiment; 1] = [&Of::<super::league::League>(PhantomData)];
+#[cfg(target_arch = "wasm32")]
+static NATIVE: [&dyn AnyExperiment; 0] = [];
+
+/// Every experiment that can be named here: in a page those of [`ALL`], natively a few more.
+pub fn known() -> impl Iterator<Item = &'static dyn AnyExperiment> {
+    ALL.into_iter().chain(NATIVE)
+}
+
 /// Finds the experiment called `name`.
 pub fn by_name(name: &str) -> Result<&'static dyn AnyExperiment> {
-    let found = ALL.into_iter().find(|experiment| experiment.name() == name);
+    let found = known().find(|experiment| experiment.name() == name);
     found.ok_or_else(|| {
-        let names = ALL.map(AnyExperiment::name).join(", ");
+        let names = known().map(AnyExperiment::name).collect::<Vec<_>>().join(", ");
         Error::bad_input(
             format!("No experiment is called “{name}”"),
             format!("Choose one of {names}"),

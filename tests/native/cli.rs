@@ -199,6 +199,32 @@ fn bad_input_is_refused_with_a_sentence() {
     }
 }
 
+/// The commands in the documentation exist, with their flags.
+#[test]
+fn documented_commands_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut seen = 0;
+    for document in ["README.md", "CONTRIBUTING.md", "docs/cluster.md", "docs/adding-a-denoiser.md"]
+    {
+        let text = fs::read_to_string(root.join(document)).unwrap();
+        for line in text.lines().map(str::trim_start) {
+            let Some(line) = line.strip_prefix("hidden-gaussian ") else { continue };
+            let line = line.split(" #").next().unwrap().split('|').next().unwrap();
+            let mut words = line.split_whitespace().peekable();
+            let mut command = vec![words.next().unwrap()];
+            if command == ["sweep"] {
+                command.extend(words.next());
+            }
+            let help = said(&[&command[..], &["--help"]].concat());
+            for flag in words.filter(|word| word.starts_with("--")) {
+                assert!(help.contains(flag), "{document}: {line}");
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen > 10, "{seen}");
+}
+
 /// The runs that are shipped with the page are complete, small enough, and say how they were made.
 #[test]
 fn recorded_runs_are_whole() {

@@ -128,7 +128,7 @@ fn value(bytes: &[u8]) -> Value {
 /// A small configuration, as changes to the quick preset.
 fn small(experiment: &str) -> Value {
     let network = json!({ "kind": "mlp", "width": 16, "depth": 1 });
-    let train = json!({ "steps": 30, "batch": 8, "architecture": network });
+    let train = json!({ "steps": 30, "batch": 8, "architecture": network.clone() });
     let evaluation = json!({ "samples": 6, "images": 6, "sigmas": [1.0, 0.4], "shown": 2 });
     let mut config = json!({ "sizes": [4, 9, 16], "train": train, "evaluation": evaluation });
     match experiment {
@@ -146,13 +146,36 @@ fn small(experiment: &str) -> Value {
             config["seeds"] = json!([1, 2]);
             config["checkpoints"] = json!([10]);
         }
+        "clocks" | "modes" => {
+            // Lists are replaced whole.
+            let sgd = json!({ "kind": "sgd", "momentum": 0.9 });
+            config["others"] = json!([{
+                "architecture": network, "batch": 8, "steps": 30, "optimizer": sgd, "rate": 0.01, "floor": 1.0,
+                "warmUp": 1, "clip": null, "blowUp": 1000.0, "emaLimit": 0.0, "logSigmaMean": -0.6,
+                "logSigmaDeviation": 1.0, "sigmaData": 0.5, "seeds": [],
+            }]);
+            config["seeds"] = json!([1, 2]);
+            config["schedule"] = json!({ "first": 10, "perDoubling": 1 });
+        }
+        "league" => {
+            config["calibration"] = json!(2);
+            config["components"] = json!([1, 2]);
+            config["sensitivity"] = json!([1.0]);
+        }
         _ => {}
     }
     json!({ "experiment": experiment, "config": config })
 }
 
-const EXPERIMENTS: [&str; 4] =
-    ["transition", "gaussian-bias", "emergence", "strong-generalization"];
+const EXPERIMENTS: [&str; 7] = [
+    "transition",
+    "gaussian-bias",
+    "emergence",
+    "strong-generalization",
+    "clocks",
+    "modes",
+    "league",
+];
 
 /// The report that the experiment's own command writes.
 fn direct(folder: &Path, experiment: &str, config: &Value) -> Value {
