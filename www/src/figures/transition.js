@@ -309,8 +309,8 @@ function tell({ live }, { recorded, sweep, sigma }) {
  * @param {boolean} alike whether its samples are those of D_G all the same
  */
 function age(relation, alike) {
-  if (relation === "larger") return "So it has yet to learn everything that mean and covariance provide.";
-  if (relation === "equal") return "So it has just learned what mean and covariance provide.";
+  if (relation === "larger") return "So it has yet to learn all that mean and covariance provide.";
+  if (relation === "equal") return "So it has learned about as much as mean and covariance provide.";
   return alike
     ? "So it has learned more than mean and covariance, and yet its samples resemble the Gaussian’s."
     : "So it has learned more than mean and covariance, and its samples are no longer quite the Gaussian’s.";
