@@ -160,6 +160,9 @@ export function transitionFigure(root, page) {
     instead: { label: "Train small MLPs on faces instead", act: () => store.set({ "transition.run": "quick-faces" }) },
     offers: (seed) => recorded && offers("transition", store.values["transition.run"], recorded, seed),
     onReport(report, run) {
+      // A reader who trains some of the sizes wants to see one of them.
+      if (report && !live)
+        store.set({ "transition.n": nearestStop(report.config.sizes, store.values["transition.n"]) });
       live = report;
       if (report) page.contents.showReport(root, report, run.options);
       else if (recorded) page.contents.showReport(root, recorded);
