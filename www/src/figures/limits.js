@@ -85,7 +85,7 @@ function tellOfScale(live, sweeps) {
   const { cifar } = sweeps;
   const seeds = cifar ? networks(cifar, sizes(cifar)[0]).length : 1;
   live.set({
-    "limits.seeds": seeds > 1 ? count(seeds) : "one",
+    "limits.seeds": ["one", "two", "three"][seeds - 1] ?? count(seeds),
     "limits.scale.levels": cifar ? count(cifar.sigmas.length) : "–",
   });
   const found = cifar && transition(cifar);
