@@ -471,7 +471,7 @@ function lawsChart(root) {
             inset: 6,
           },
           marks: [
-            title("Steps until each clock strikes, with the power of N", { dx: -48, dy: -38, facet: "super" }),
+            title("Steps until each clock strikes, with its power of N", { dx: -48, dy: -38, facet: "super" }),
             axisName("training images N", { facet: "super" }),
             link(laws, {
               fx: "name",
