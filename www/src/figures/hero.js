@@ -128,18 +128,18 @@ function judge(copies, cosine) {
  * @param {number} copies
  */
 function say(verdict, copies) {
-  const counted = copies === 0 ? "none of its samples is a copy" : `${percent(copies)} of its samples are copies`;
+  const counted = copies === 0 ? "no sample is a copy" : `${percent(copies)} of its samples are copies`;
   switch (verdict) {
     case "diverged":
       return "diverged";
     case "copies":
       return `copies them: ${counted}`;
     case "between":
-      return `still copies some of them: ${counted}`;
+      return `still copies some: ${counted}`;
     case "new":
       return `no longer copies: ${counted}`;
     case "alike":
-      return `follows the Gaussian instead: ${counted}`;
+      return `follows the Gaussian: ${counted}`;
   }
 }
 
