@@ -1,7 +1,7 @@
 import { defineConfig } from "vite";
 import { baked } from "./build/bake.js";
 import { linkHeadings } from "./build/contents.js";
-import { facts, fillIn } from "./build/facts.js";
+import { facts, fillIn, linkSources } from "./build/facts.js";
 import { expandSections } from "./build/sections.js";
 
 /**
@@ -10,7 +10,13 @@ import { expandSections } from "./build/sections.js";
  */
 const include = () => ({
   name: "include",
-  transformIndexHtml: { order: "pre", handler: (html) => fillIn(linkHeadings(expandSections(html)), facts()) },
+  transformIndexHtml: {
+    order: "pre",
+    handler(html) {
+      const known = facts();
+      return linkSources(fillIn(linkHeadings(expandSections(html)), known), known);
+    },
+  },
 });
 
 /**

@@ -102,11 +102,12 @@ siteTest("a run trained here to its end is what both figures show", { timeout: 2
     return said !== "" && document.querySelector("#phase .run-status")?.textContent?.endsWith(said);
   });
   await ready(page, "phase");
-  assert.equal(await live(page, "phase.sizes"), "2");
+  assert.equal(await page.locator('[data-part="phase-size"] .ticks span').count(), 2);
   assert.deepEqual(await page.locator('[data-part="phase-step"] .ticks span').allTextContents(), ["10", "30", "60"]);
   // The recorded run is there to go back to, in both figures.
+  const here = await live(page, "phase.networks");
   await page.locator('#phase [data-action="switch-run"]').click();
-  await changed(page, "phase.sizes", "2");
+  await changed(page, "phase.networks", here);
   await ready(page, "emergence");
   await page.waitForFunction(
     (old) => document.querySelector('[data-live="emergence.parameters"]')?.textContent === old,

@@ -68,7 +68,7 @@ siteTest(
 );
 
 siteTest(
-  "on a projector all text has 24 pixels, samples are large, and nothing sticks out",
+  "on a projector all text has 24 pixels, samples are large, and every figure fits",
   { webgpu: [false], context: PROJECTOR, timeout: 240_000 },
   async (page) => {
     await page.goto(siteUrl);
@@ -92,11 +92,13 @@ siteTest(
       await page.waitForTimeout(300);
       const { text, size } = await smallestText(page);
       assert.ok(size >= 23.9, `${name}: “${text}” has ${size} px`);
-      const { wide, width } = await page.evaluate(() => ({
+      const { wide, high, width } = await page.evaluate(() => ({
         wide: document.documentElement.scrollWidth,
+        high: document.documentElement.scrollHeight,
         width: document.querySelector("figure[data-embedded]")?.getBoundingClientRect().width ?? 0,
       }));
       assert.ok(wide <= 1920, `${name} is ${wide} px wide`);
+      assert.ok(high <= 1080, `${name} is ${high} px high`);
       assert.ok(width >= 1100, `${name} takes ${width} px`);
       await page.keyboard.press("PageDown");
     }

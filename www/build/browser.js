@@ -105,7 +105,7 @@ class ResizeObserver {
   }
   /** @param {Element} target */
   observe(target) {
-    const alone = target.closest(".chart")?.parentElement?.matches("figure, .hero-grid");
+    const alone = target.closest(".chart")?.parentElement?.matches("figure, .hero-grid, .weights");
     queueMicrotask(() => this.tell([{ target, contentRect: { width: alone ? WIDE : NARROW } }]));
   }
   disconnect() {}

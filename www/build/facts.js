@@ -50,5 +50,18 @@ export function fillIn(html, known) {
     .replace(/\{\{(\w+)\}\}/g, (_, name) => fact(name));
 }
 
+/**
+ * Every figure with the address of the file that draws it, if it is known where the code is.
+ * @param {string} html
+ * @param {Facts} known
+ */
+export const linkSources = (html, { repository, commit }) =>
+  repository
+    ? html.replace(/<figure\b[^>]* data-figure="([\w-]+)"/g, (tag, name) => {
+        const file = `blob/${commit || "HEAD"}/www/src/figures/${name}.js`;
+        return `${tag} data-source="${escapeHtml(`${repository.replace(/\/*$/, "")}/${file}`)}"`;
+      })
+    : html;
+
 /** @param {string} text */
 const escapeHtml = (text) => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");

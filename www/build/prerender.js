@@ -163,6 +163,11 @@ function bake(html, drawn, tables) {
     item.innerHTML = `<a href="#${id}"></a>: <a href="./figures/${id}.csv" download>CSV</a>`;
     /** @type {Element} */ (item.firstChild).textContent = title;
     if (run) item.insertAdjacentHTML("beforeend", `, <a href="./runs/${run}.json" download>JSON</a>`);
+    const source = document.getElementById(id)?.dataset.source;
+    if (source) {
+      const code = Object.assign(document.createElement("a"), { href: source, textContent: "code" });
+      item.append(", ", code);
+    }
     document.querySelector('[data-part="figure-data"]')?.append(item);
   }
   const css = [...styles].map(([style, name]) => `.${name} {${style}}`).join("\n");

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { linkHeadings } from "../build/contents.js";
-import { facts, fillIn } from "../build/facts.js";
+import { facts, fillIn, linkSources } from "../build/facts.js";
 import { decodeImage, encodePng } from "../build/image-files.js";
 import { preview } from "../build/preview.js";
 import { expandSections } from "../build/sections.js";
@@ -48,6 +48,16 @@ test("the page says its version, and links to its code if it is known where that
   assert.equal(facts({ PAGE_URL: "https://example.org/page" }).site, "https://example.org/page/");
   assert.match(facts({}).version, /^\d+\.\d+\.\d+$/);
   assert.doesNotMatch(fillIn(expandSections(index), known), /\{\{\w+\}\}|<!-- \/?if /);
+});
+
+test("every figure leads to the file that draws it, if it is known where the code is", () => {
+  const known = { version: "1.2.3", commit: "abc", date: "2026-01-02", repository: "", site: "" };
+  const html = expandSections(index);
+  assert.equal(linkSources(html, known), html);
+  const linked = linkSources(html, { ...known, repository: "https://example.org/code/" });
+  const files = [...linked.matchAll(/ data-source="https:\/\/example\.org\/code\/blob\/abc\/([^"]+)"/g)];
+  assert.equal(files.length, html.match(/<figure\b/g)?.length);
+  for (const [, file] of files) assert.ok(existsSync(new URL(`../../${file}`, import.meta.url)), file);
 });
 
 test("pictures are PNG files with the channels that they need", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { count, duration, milliseconds, percent, sentence, significant } from "../src/ui/format.js";
+import { count, duration, list, milliseconds, percent, sentence, significant } from "../src/ui/format.js";
 
 /** Percent signs stand behind a narrow space that does not break. @param {number} share */
 const plain = (share) => percent(share).replace("\u202f", " ");
@@ -33,6 +33,13 @@ test("times are read at a glance", () => {
   assert.equal(duration(89.4), "89 s");
   assert.equal(duration(300), "5 min");
   assert.equal(duration(9000), "2.5 h");
+});
+
+test("a list has one “and”", () => {
+  assert.equal(list([]), "");
+  assert.equal(list(["8"]), "8");
+  assert.equal(list(["8", "16"]), "8 and 16");
+  assert.equal(list(["8", "16", "32"]), "8, 16 and 32");
 });
 
 test("a sentence ends once", () => {

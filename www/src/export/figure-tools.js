@@ -95,19 +95,21 @@ function tools(figure, page) {
       "Code copied",
     ),
   );
+  const { source } = figure.dataset;
+  if (source) row.append(make("a", { href: source, ariaLabel: `Code of ${title}` }, "Code"));
   oneTabStop(row);
   return make("div", { className: "figure-tools-place" }, row, errors);
 }
 
 /**
- * The keyboard reaches a toolbar once, and arrow keys go on from button to button.
+ * The keyboard reaches a toolbar once, and arrow keys go on from button to button, and to the link behind them.
  * @param {HTMLElement} toolbar
  */
 function oneTabStop(toolbar) {
-  const buttons = [...toolbar.querySelectorAll("button")];
+  const buttons = /** @type {NodeListOf<HTMLElement>} */ (toolbar.querySelectorAll("button, a"));
   buttons.forEach((button, i) => (button.tabIndex = i === 0 ? 0 : -1));
   toolbar.addEventListener("keydown", (event) => {
-    const at = buttons.findIndex((button) => button.matches(":focus"));
+    const at = [...buttons].findIndex((button) => button.matches(":focus"));
     const last = buttons.length - 1;
     /** @type {Record<string, number>} */
     const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: last };

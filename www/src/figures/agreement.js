@@ -84,7 +84,7 @@ export function agreementFigure(root, page, source) {
         "agreement.networks": describe(report),
         "agreement.seeds": seedsSentence(
           seedCount(report.findings, (agreement) => agreement.n),
-          { unit: "pair" },
+          { unit: "pair", range: "bars span their range, and the samples are the first pair’s" },
         ),
         "agreement.instead": isOther
           ? `This was not recorded on the images chosen above; shown are ${imagesOf(report)}.`

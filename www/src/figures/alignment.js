@@ -109,13 +109,13 @@ function matrixChart(root) {
               dx: -6,
               fill: "var(--muted)",
             }),
-            text(["principal axes of the data →"], {
+            text(["principal axes →"], {
               text: (label) => label,
               frameAnchor: "top",
               dy: -10,
               fill: "var(--muted)",
             }),
-            text(["singular vectors of W →"], {
+            text(["singular vectors →"], {
               text: (label) => label,
               frameAnchor: "left",
               rotate: -90,

@@ -8,7 +8,7 @@ import { runPanel } from "../runs/run-panel.js";
 import { QUICK_FACES } from "../state/data-sets.js";
 import { chart } from "../ui/chart.js";
 import { element } from "../ui/dom.js";
-import { count, fixed, noted, percent, sentences, significant } from "../ui/format.js";
+import { count, fixed, list, noted, percent, sentences, significant } from "../ui/format.js";
 import { axisName, HALO, title } from "../ui/marks.js";
 import { offerRecorded, reportFigure } from "./report-figure.js";
 
@@ -50,7 +50,7 @@ const STYLES = {
 const PANELS = [
   { name: () => "Copies among the samples", value: ({ memorized }) => memorized, clock: "memorized" },
   {
-    name: () => "Cosine to the Gaussian’s samples",
+    name: () => "Similarity to Gaussian",
     value: ({ likeness }) => likeness,
     clock: "generalized",
   },
@@ -169,7 +169,7 @@ export function clocksFigure(root, page, source) {
     );
     const factor = paces.length > 1 ? Math.max(...paces) / Math.min(...paces) : NaN;
     live.set({
-      "clocks.widths": widths.map(({ width }) => count(width)).join(", "),
+      "clocks.widths": list(widths.map(({ width }) => count(width))),
       "clocks.widths.factor": fixed(factor, 1),
     });
     live.claim("clocks.widths", report.final && widths.length > 1 ? factor <= 2 : undefined, report.findings);
@@ -206,7 +206,7 @@ function curvesChart(root) {
     /** @type {ChartSpec<Curves>} */ ({
       name: "networks over training time",
       label: ({ courses, axis }) =>
-        `Copies, likeness to the Gaussian and loss over ${AXES[axis].name}, for ${count(courses.length)} networks. ` +
+        `Copies, similarity to the Gaussian and loss over ${AXES[axis].name}, for ${count(courses.length)} networks. ` +
         `Of them ${count(courses.filter(({ times }) => times.memorized).length)} come to copy a tenth of their samples: ` +
         courses
           .flatMap((course) =>
@@ -222,7 +222,7 @@ function curvesChart(root) {
         "τ / N",
         "Copies",
         "95 %",
-        "Cosine to D_G",
+        "Similarity to Gaussian",
         "95 %",
         "Held-out loss",
         "95 %",
@@ -474,7 +474,7 @@ function lawsChart(root) {
             inset: 6,
           },
           marks: [
-            title("Steps until each clock strikes, with the power of N", { dx: -48, dy: -38, facet: "super" }),
+            title("Steps until each clock strikes, with its power of N", { dx: -48, dy: -38, facet: "super" }),
             axisName("training images N", { facet: "super" }),
             link(laws, {
               fx: "name",

@@ -164,7 +164,7 @@ function entropyChart(root) {
     /** @type {ChartSpec<Shown>} */ ({
       name: "entropy of the posterior over the noise level",
       label: ({ edge }) =>
-        `Entropy of the posterior over ${count(edge.n)} training images: it falls from ${fixed(Math.log(edge.n))} nats at high noise to 0 ` +
+        `Entropy of the weights of ${count(edge.n)} training images: it falls from ${fixed(Math.log(edge.n))} nats at high noise to 0 ` +
         `at low noise; the prediction reaches 0 at ${fixed(edge.predicted)}`,
       columns: ["σ", "Entropy in nats", "± s.e.", "Predicted", "Median largest weight"],
       rows: ({ edge, sigmas }) =>
@@ -190,7 +190,7 @@ function entropyChart(root) {
           x: { type: "log", label: null, ticks: [0.1, 1, 10], tickFormat: significant, tickSize: 4 },
           y: { domain: [0, 1.05 * Math.log(edge.n)], label: null, ticks: 4, tickSize: 0 },
           marks: [
-            title(`Entropy of the posterior, N = ${count(edge.n)} (nats)`, { dx: -36 }),
+            title(`Entropy of the weights, N = ${count(edge.n)} (nats)`, { dx: -36 }),
             axisName("noise level σ"),
             ruleY([0], { stroke: "var(--muted)" }),
             ruleX([edge.predicted], { stroke: "var(--line)" }),

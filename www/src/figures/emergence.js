@@ -4,7 +4,7 @@ import { chart } from "../ui/chart.js";
 import { denoiser } from "../reports/denoisers.js";
 import { divergence } from "../reports/divergence.js";
 import { canvas, element } from "../ui/dom.js";
-import { count, fixed, noted, percent } from "../ui/format.js";
+import { count, fixed, list, noted, percent } from "../ui/format.js";
 import { decodeImages, drawRow } from "../ui/images.js";
 import { axisName, crosses, HALO } from "../ui/marks.js";
 import { imagesOf, kindOf } from "../reports/describe.js";
@@ -120,11 +120,13 @@ export function emergenceFigure(root, page, source) {
       }
       live.set({
         "emergence.source": provenance(report, source.shownOrigin.file),
-        "emergence.seeds": seedsSentence(seedsOf(report)),
+        "emergence.seeds": seedsSentence(seedsOf(report), {
+          range: "bars span their range, and the samples are the first seed’s",
+        }),
         "emergence.networks": `${kindOf(report.config.train, true)} on ${imagesOf(report)}`,
         "emergence.n": count(here.n),
         "emergence.width": count(here.width),
-        "emergence.widths.n": widthSizes(report).map(count).join(" and ") || "no size",
+        "emergence.widths.n": list(widthSizes(report).map(count)) || "no size",
         "emergence.epochs": noted(count(Math.round(point.epochs)), divergence([point])),
         "emergence.parameters": count(point.parameters),
         "emergence.cosine": fixed(likeGaussian(point)),

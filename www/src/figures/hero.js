@@ -9,6 +9,7 @@ import { count, fixed, noted, percent, significant } from "../ui/format.js";
 import { crosses, HALO } from "../ui/marks.js";
 import { provenance } from "../reports/provenance.js";
 import { cosineWith, memorized } from "../reports/report.js";
+import { seedsSentence } from "../reports/seeds.js";
 import { ReportSource } from "../reports/source.js";
 import { reportFigure } from "./report-figure.js";
 import { curve, levelOf, networks, sizes, spread } from "../reports/transition.js";
@@ -93,7 +94,7 @@ export function heroFigure(root, page) {
         "hero.cosine": fixed(cosine),
         "hero.quality": quality(error),
         "hero.sigma": significant(sweep.sigmas[level]),
-        "hero.provenance": `${seeds(chosen.length)} ${provenance(sweep)}`,
+        "hero.provenance": `${seedsSentence(chosen.length)} ${provenance(sweep)}`,
       });
       if (root.hasAttribute("data-ready")) {
         live.announce(
@@ -103,9 +104,6 @@ export function heroFigure(root, page) {
     },
   });
 }
-
-/** @param {number} number */
-const seeds = (number) => (number === 1 ? "One seed." : `Bars span the range over ${count(number)} seeds.`);
 
 /** How good a denoiser of new images the network is, beside the Gaussian. @param {number} ratio of their errors */
 function quality(ratio) {
@@ -137,7 +135,7 @@ function say(verdict, copies) {
     case "copies":
       return `copies them: ${counted}`;
     case "between":
-      return `is in between: ${counted}`;
+      return `still copies some: ${counted}`;
     case "new":
       return `no longer copies: ${counted}`;
     case "alike":

@@ -59,7 +59,7 @@ const MEASURES = {
   },
   linearity: { title: `Linearity at σ = ${SIGMA}`, of: linearityAt, format: (value) => fixed(value, 3) },
   cosine: {
-    title: "Cosine of the samples with the Gaussian’s, from the same noise",
+    title: "Similarity to Gaussian: cosine of samples from the same noise",
     of(_, __, point, id) {
       if (id === "trained") return cosineWith(point, "gaussian")?.mean ?? NaN;
       return id === "gaussian" ? 1 : (point.denoisers.gaussian?.against[id]?.cosine.mean ?? NaN);
@@ -106,7 +106,7 @@ function foundIn({ experiment, findings, ...rest }) {
       const points = [...findings.overTime, ...findings.overWidth];
       if (points.length === 0) return "";
       const best = peak(points);
-      return `Most like the Gaussian after ${count(best.step)} steps: cosine ${fixed(likeGaussian(best))}.`;
+      return `Most like the Gaussian after ${count(best.step)} steps: similarity ${fixed(likeGaussian(best))}.`;
     }
     case "clocks":
       return trainings(findings).map(lawSentence).join(" ");

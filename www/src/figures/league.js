@@ -5,7 +5,7 @@ import { leader, loadLeague, missed, ranked, settingAt, standingOf, unexplained 
 import { provenance } from "../reports/provenance.js";
 import { chart, onAxis } from "../ui/chart.js";
 import { element, make } from "../ui/dom.js";
-import { count, fixed, percent, significant } from "../ui/format.js";
+import { count, fixed, list, percent, significant } from "../ui/format.js";
 import { decodeImages, drawRow } from "../ui/images.js";
 import { labelPlaces } from "../ui/labels.js";
 import { axisName, HALO, title } from "../ui/marks.js";
@@ -154,24 +154,21 @@ function leadsSentence(leads) {
  */
 function windowsSentence(theories) {
   const winners = theories.filter(({ wins }) => wins.length > 0);
-  if (winners.length === 0) return "none beats the plain Gaussian denoiser beyond two standard errors.";
+  if (winners.length === 0) return "none beats the Gaussian denoiser by more than two standard errors.";
   const parts = winners.map(
-    ({ name, wins, least }) => `${name} (at ${levels(wins)}, with as little as ${fixed(least)} times its error)`,
+    ({ name, wins, least }) => `${name} (at ${levels(wins)}, its error down to ${fixed(least)} times the Gaussian’s)`,
   );
-  return `${list(parts)} ${winners.length > 1 ? "beat" : "beats"} the plain Gaussian denoiser beyond two standard errors.`;
+  return `${list(parts)} ${winners.length > 1 ? "beat" : "beats"} the Gaussian denoiser by more than two standard errors.`;
 }
 
 /** Where the network is the better denoiser. @param {number[]} wins noise levels */
 const networkSentence = (wins) =>
   wins.length > 0
     ? `The network itself beats it at ${levels(wins)}: there it has learned more than mean and covariance.`
-    : "The network itself beats it at no noise level.";
+    : "The network itself does not beat it at any noise level.";
 
 /** @param {number[]} sigmas */
 const levels = (sigmas) => `σ\u00a0=\u00a0${list(sigmas.toSorted((a, b) => b - a).map((sigma) => significant(sigma)))}`;
-
-/** @param {string[]} words */
-const list = (words) => (words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : words[0]);
 
 /**
  * The table: a row for the network, one for each theory.
@@ -238,7 +235,7 @@ const withError = ({ mean, standardError }) => `${fixed(mean)} ± ${fixed(standa
 function missedChart(root) {
   return levelsChart(root, {
     name: "what each theory leaves unexplained of the network",
-    title: "1 − R² to the network",
+    title: "Unexplained, 1 − R²",
     label: ({ sigmas, curves }) => {
       const middle = sigmas.findIndex((sigma) => Math.abs(sigma - LEVELS.middle) < 1e-3);
       const values = curves.map(({ id, levels }) => `${percent(levels[middle].mean)} by ${denoiser(id).label}`);

@@ -98,7 +98,7 @@ function mixturesChart(root) {
 
 /** @param {"missed" | "error"} field @returns {ChartSpec<any>} */
 function spec(field) {
-  const what = field === "missed" ? "1 − R² to the network" : "Squared error, relative to the Gaussian’s";
+  const what = field === "missed" ? "Unexplained, 1 − R²" : "Squared error, relative to the Gaussian’s";
   const error = field === "missed" ? "missedError" : "errorError";
   return /** @type {ChartSpec<Shown>} */ ({
     name: `mixtures of Gaussians: ${what}`,

@@ -29,7 +29,8 @@ import { nearestStop } from "../reports/nearest.js";
  * @typedef {{sizes: number[], steps: number[], points: Point[], n: number, step: number}} Phase
  */
 
-const ROW = 44;
+/** The height of a row, and of all of them where there are few. */
+const [ROW, TALLEST, ROOM] = [44, 80, 352];
 const MARGIN = { marginLeft: 56, marginRight: 2, marginTop: 8, marginBottom: 40 };
 
 /**
@@ -87,6 +88,7 @@ export function phaseFigure(root, page, source) {
       width = points.length > 0 ? widthOf(points[0]) : values["emergence.width"];
       showSizes(sizes, n);
       showSteps(steps, step);
+      root.style.setProperty("--picture", `${heightOf(sizes.length)}px`);
       drawPhase({ sizes, steps, points, n, step });
       const chosen = points.find((point) => point.n === n && point.step === step);
       live.set({
@@ -125,8 +127,10 @@ export function phaseFigure(root, page, source) {
       "phase.last.n": of(last, (point) => count(point.n)),
       "phase.last.step": of(last, (point) => count(point.step)),
       "phase.epochs.onset": !first ? "–" : least === most ? count(least) : `${count(least)} to ${count(most)}`,
-      "phase.never": count(sizes.length - reached.length),
-      "phase.sizes": count(sizes.length),
+      "phase.never": neverSentence(
+        sizes,
+        onsets.map((point) => point === undefined),
+      ),
     });
     const paces = sizes.flatMap((size) => pace(points, size) ?? []);
     const [soonest, latest] = [Math.min(...paces), Math.max(...paces)];
@@ -144,6 +148,23 @@ export function phaseFigure(root, page, source) {
     live.claim("phase.pace", final && paces.length > 1 ? latest <= 2 * soonest : undefined, points);
   }
 }
+
+/**
+ * The sizes that did not come to copy, if there are any.
+ * @param {number[]} sizes smallest first
+ * @param {boolean[]} never whether they are among them
+ */
+function neverSentence(sizes, never) {
+  const first = never.indexOf(true);
+  if (first < 0) return "";
+  const few = never.filter(Boolean).length;
+  if (first + few < sizes.length) return `${few} of the ${sizes.length} sizes never get there.`;
+  return `With ${count(sizes[first])} images${few > 1 ? " or more" : ""}, training ends before that happens.`;
+}
+
+/** The height of the diagram. @param {number} rows */
+const heightOf = (rows) =>
+  MARGIN.marginTop + MARGIN.marginBottom + rows * Math.max(ROW, Math.min(TALLEST, ROOM / rows));
 
 /**
  * @param {HTMLElement} root
@@ -196,7 +217,7 @@ function phaseChart(root, choose) {
         }));
         const roomy = width / steps.length > 56;
         return {
-          height: MARGIN.marginTop + MARGIN.marginBottom + ROW * sizes.length,
+          height: heightOf(sizes.length),
           ...MARGIN,
           x: { domain: steps, label: null, tickFormat: count, tickSize: 0, padding: 0 },
           y: { domain: [...sizes].reverse(), label: null, tickFormat: count, tickSize: 0, padding: 0 },

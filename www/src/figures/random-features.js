@@ -3,7 +3,7 @@ import { dot, line, ruleY, text } from "@observablehq/plot";
 import { toFailure } from "../engine/protocol.js";
 import { chart } from "../ui/chart.js";
 import { element, part } from "../ui/dom.js";
-import { count, fixed, significant } from "../ui/format.js";
+import { count, fixed, list, significant } from "../ui/format.js";
 import { axisName, HALO, title } from "../ui/marks.js";
 import { showFailure } from "../ui/notice.js";
 import { comesNear } from "./figure.js";
@@ -84,7 +84,7 @@ export function randomFeatures(root, { store, live, spareEngine }) {
     const [first, last] = [solved[0], solved[solved.length - 1]];
     live.set({
       "features.generalized": `${significant(Math.min(...generalized), 2)} to ${significant(Math.max(...generalized), 2)}`,
-      "features.memorized": memorized.map((time) => significant(time, 2)).join(", "),
+      "features.memorized": list(memorized.map((time) => significant(time, 2))),
       "features.first": fixed(first.test.at(-1) ?? NaN),
       "features.last": fixed(last.test.at(-1) ?? NaN),
     });

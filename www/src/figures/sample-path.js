@@ -27,7 +27,7 @@ export function samplePath(root, page, { figure, count: samples }) {
     const cells = Array.from({ length: STEPS + ENDS.length }, () => make("canvas"));
     const strip = element(root, `strip-${id}`);
     strip.append(...cells);
-    strip.setAttribute("role", "img");
+    Object.assign(strip, { role: "img", ariaLabel: `Path of the ${label}` });
     return { id, label, strip, cells };
   });
   const heads = Array.from({ length: STEPS + ENDS.length }, (_, i) => make("span", {}, ENDS[i - STEPS] ?? ""));
@@ -53,10 +53,7 @@ export function samplePath(root, page, { figure, count: samples }) {
         for (let step = 0; step < STEPS; step++) drawPicture(cells[step], path.d, step);
         drawPicture(cells[STEPS], path.x, STEPS);
         drawPicture(cells[STEPS + 1], path.nearest);
-        strip.setAttribute(
-          "aria-label",
-          `${label}: its output at ${STEPS} steps, the end point, and training image ${count(path.index + 1)}, the nearest to it`,
-        );
+        strip.ariaLabel = `${label}: its output at ${STEPS} steps, the end point, and training image ${count(path.index + 1)}, the nearest to it`;
         page.live.set({
           [`samples.${id}.ratio`]: fixed(ratioOf(path)),
           [`samples.${id}.verdict`]: ratioOf(path) < COPY_RATIO ? "a copy" : "not a copy",

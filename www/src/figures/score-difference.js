@@ -45,8 +45,8 @@ const HEIGHT = 260;
 /** What the error of the network with many images says about it, by how it compares with D_G's. */
 const AGES = {
   smaller: "So it has learned more than mean and covariance, and is still close to the Gaussian denoiser.",
-  equal: "So it has just learned what mean and covariance provide; how long that lasts is the subject of Section IV.",
-  larger: "So it has yet to learn everything that mean and covariance provide; Section IV follows it over time.",
+  equal: "So it has learned about as much as mean and covariance provide; Section IV follows it over time.",
+  larger: "So it has yet to learn all that mean and covariance provide; Section IV follows it over time.",
 };
 /** Pixels that two labels need between them. */
 const LABEL_ROOM = 26;
@@ -122,10 +122,13 @@ export function scoreDifferenceFigure(root, page, source) {
     const on = (split, value) => ({ text: estimate(value), to: { "bias.split": split }, figure: "score-difference" });
     /** @param {"few" | "many"} model @param {number} n */
     const sizeOf = (model, n) => ({ text: count(n), to: { "bias.model": model }, figure: "paths" });
+    const seeds = seedsOf(report);
     live.set({
       "bias.networks": describe(report),
       "bias.kind": `${kindOf(report.config.train, true)} on ${imagesOf(report)}`,
-      "bias.seeds": seedsSentence(seedsOf(report), { range: "bands span their range" }),
+      "bias.seeds": seedsSentence(seeds, { range: "bands span their range" }),
+      "bias.paths.seeds": seedsSentence(seeds, { range: "the pictures are the first seed’s" }),
+      "bias.alignment.seeds": seeds > 1 ? `The first of ${seeds} seeds.` : "One seed.",
       "bias.source": provenance(report, source.shownOrigin.file),
       "bias.few": sizeOf("few", few.n),
       "bias.many": sizeOf("many", many.n),
@@ -217,7 +220,8 @@ function differencesChart(root) {
         const curves = curvesOf({ sigmas, models }, split);
         const behind = recorded ? curvesOf(recorded, split) : [];
         const all = [...models, ...(recorded?.models ?? [])];
-        const top = Math.max(0, ...onAxis(all.flatMap((model) => highest(model))));
+        // With room for the name of a curve that begins at the top.
+        const top = 1.1 * Math.max(0, ...onAxis(all.flatMap((model) => highest(model))));
         const titles = models.map((model, facet) => ({
           facet,
           title: noted(`${final ? nature(model) : "In training"}: N = ${count(model.n)}`, divergence([model])),

@@ -160,6 +160,9 @@ export function transitionFigure(root, page) {
     instead: { label: "Train small MLPs on faces instead", act: () => store.set({ "transition.run": "quick-faces" }) },
     offers: (seed) => recorded && offers("transition", store.values["transition.run"], recorded, seed),
     onReport(report, run) {
+      // A reader who trains some of the sizes wants to see one of them.
+      if (report && !live)
+        store.set({ "transition.n": nearestStop(report.config.sizes, store.values["transition.n"]) });
       live = report;
       if (report) page.contents.showReport(root, report, run.options);
       else if (recorded) page.contents.showReport(root, recorded);
@@ -309,8 +312,8 @@ function tell({ live }, { recorded, sweep, sigma }) {
  * @param {boolean} alike whether its samples are those of D_G all the same
  */
 function age(relation, alike) {
-  if (relation === "larger") return "So it has yet to learn everything that mean and covariance provide.";
-  if (relation === "equal") return "So it has just learned what mean and covariance provide.";
+  if (relation === "larger") return "So it has yet to learn all that mean and covariance provide.";
+  if (relation === "equal") return "So it has learned about as much as mean and covariance provide.";
   return alike
     ? "So it has learned more than mean and covariance, and yet its samples resemble the Gaussian’s."
     : "So it has learned more than mean and covariance, and its samples are no longer quite the Gaussian’s.";

@@ -23,5 +23,5 @@ export const kindOf = ({ architecture }, bare = false) =>
 /** What was trained, in a few words. @param {Pick<Report, "config" | "data" | "shape">} report */
 export const describe = (report) => {
   const { train } = report.config;
-  return `${kindOf(train)} on ${imagesOf(report)}, ${count(train.steps)} steps of ${count(train.batch)} images`;
+  return `${kindOf(train)} on ${imagesOf(report)}, ${count(train.steps)} steps in batches of ${count(train.batch)}`;
 };

@@ -147,7 +147,8 @@ export function compare(run, recorded, sigma) {
   if (excesses.length === 0) return undefined;
   const worst = excesses.reduce((a, b) => (b.excess > a.excess ? b : a));
   if (worst.excess <= 1) {
-    return { matches: true, sentence: "It matches the recorded run, within the spread of its seeds." };
+    const spreads = theirs.gl.some(({ low, high }) => low < high) ? ", within the spread of its seeds" : "";
+    return { matches: true, sentence: `It matches the recorded run${spreads}.` };
   }
   const format = worst.name === "memorized" ? percent : fixed;
   return {

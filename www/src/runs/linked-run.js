@@ -42,7 +42,7 @@ export function linkedRun(root, { store, live }, { start, openAddress }) {
     const run = start(options)?.run;
     if (!run) return;
     button.disabled = true;
-    status.textContent = "It runs: see the table below.";
+    status.textContent = "It is running: see the table below.";
     run.addEventListener("change", function follow() {
       if (run.state === "failed") status.textContent = sentence(run.failure?.message ?? "The run failed");
       else if (run.state === "cancelled") status.textContent = "Cancelled.";

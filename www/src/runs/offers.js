@@ -1,5 +1,5 @@
 /** What a figure can train here: the recorded networks once more or, where that takes long or lacks the images, fewer or smaller ones. */
-import { count } from "../ui/format.js";
+import { count, list } from "../ui/format.js";
 import { DATA_SETS, isPageSet, QUICK_FACES, RECORDED } from "../state/data-sets.js";
 import { configOf, networkCount } from "./estimate.js";
 
@@ -98,12 +98,7 @@ const ends = (sizes) => [sizes[0], sizes[Math.floor(sizes.length / 2)]];
 
 /** @param {number[]} sizes */
 const listOf = (sizes) =>
-  sizes.length > 3
-    ? `${count(sizes[0])} to ${count(sizes[sizes.length - 1])}`
-    : sizes
-        .map(count)
-        .join(", ")
-        .replace(/, ([^ ]+)$/, " and $1");
+  sizes.length > 3 ? `${count(sizes[0])} to ${count(sizes[sizes.length - 1])}` : list(sizes.map(count));
 
 /** @param {RunOptions} options */
 function describe(options) {

@@ -334,10 +334,9 @@ export function runPanel(place, page, { experiment, seed, offers, instead, onRep
       otherTime && otherTime.seconds > TOO_LONG
         ? ` ${other.label === "Train it here" ? "The recorded networks" : "The others"} would take ${duration(otherTime.seconds)}.`
         : "";
-    if (time && isFarTooLong()) {
-      return `${offer.about} would take about ${duration(time.seconds)} on ${time.engine === "gpu" ? "this GPU" : "this machine"}; a fast GPU takes minutes. The recorded run is shown below.`;
-    }
-    return `${offer.about}${time ? `: about ${duration(time.seconds)} on ${time.engine === "gpu" ? "this GPU" : "this machine"}` : ""}.${rest}`;
+    if (!time) return `${offer.about}.`;
+    const here = `${offer.about}: about ${duration(time.seconds)} on ${time.engine === "gpu" ? "this GPU" : "this machine"}`;
+    return isFarTooLong() ? `${here}; a fast GPU takes minutes. The recorded run is shown below.` : `${here}.${rest}`;
   };
   const view = () => {
     const result = run?.state === "done" && shown ? ` ${summary(shown)}` : "";

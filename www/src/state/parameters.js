@@ -106,7 +106,7 @@ export const parameters = {
   "toy.seed": seed("Noise", "Seed of the noise that the paths start from."),
   "toy.points": field("Training points", "Coordinates of the training points.", {
     pattern: /^-?\d(\.\d{1,2})?\/-?\d(\.\d{1,2})?( -?\d(\.\d{1,2})?\/-?\d(\.\d{1,2})?){0,59}$/,
-    form: "As a link of this page has it, or a file such as runs/report.json.",
+    form: "As in a link from this page, or a file such as runs/report.json.",
   }),
   "transition.run": choice("Run shown in Section II", "Which run the figures of Section II show.", [
     ["cifar-cifar10", "CIFAR-10, U-Net"],
@@ -252,7 +252,7 @@ export const parameters = {
     ["gl", "GL score"],
     ["memorized", "Copies"],
     ["linearity", "Linearity"],
-    ["cosine", "Cosine"],
+    ["cosine", "Similarity to Gaussian"],
   ]),
   "lab.n": range("Samples at N", "The training-set size whose samples are shown.", 32, 1, 99_999),
   "lab.experiment": choice("Experiment", "What is trained and measured: one of the figures above.", EXPERIMENTS),
@@ -429,15 +429,15 @@ export const parameters = {
   }),
   run: field("Run", "A run to repeat: experiment, preset, seed and data; or the address of a report to show.", {
     pattern: new RegExp(`${RUN.source}|${RUN_FILE.source}`),
-    form: "As a link of this page has it.",
+    form: "As in a link from this page.",
   }),
   "run.config": field("Configuration of the run", "What differs from the preset, as JSON.", {
     pattern: /^\{.{0,4000}\}$/,
-    form: "As a link of this page has it.",
+    form: "As in a link from this page.",
   }),
   "run.expect": field("Numbers of the run", "What came out where the link was made.", {
     pattern: EXPECT,
-    form: "As a link of this page has it.",
+    form: "As in a link from this page.",
   }),
 };
 

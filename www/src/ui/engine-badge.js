@@ -69,7 +69,7 @@ export function webgpuHint(userAgent, isSecure) {
   if (!userAgent.includes("Linux") || userAgent.includes("Android")) return "";
   return userAgent.includes("Firefox/")
     ? "Firefox on Linux has WebGPU switched off: set dom.webgpu.enabled and gfx.webgpu.ignore-blocklist to true in about:config."
-    : "On Linux, Chrome offers WebGPU with some graphics cards only; chrome://flags/#enable-unsafe-webgpu switches it on for others.";
+    : "On Linux, Chrome offers WebGPU only with some graphics cards; chrome://flags/#enable-unsafe-webgpu switches it on for others.";
 }
 
 /** @param {number | undefined} gigaflops */

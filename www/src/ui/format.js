@@ -43,6 +43,10 @@ export const duration = (seconds) =>
 /** Text with a note behind it, if there is one. @param {string} text @param {string} note */
 export const noted = (text, note) => (note ? `${text} (${note})` : text);
 
+/** One, two and three. @param {string[]} words */
+export const list = (words) =>
+  words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : (words[0] ?? "");
+
 /** Sentences one after the other; some may be empty. @param {string[]} all */
 export const sentences = (...all) => all.filter((text) => text !== "").join(" ");
 
