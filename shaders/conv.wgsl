@@ -1,6 +1,7 @@
 // 3x3 convolution (ADJOINT = 0) or its input gradient (ADJOINT = 1) as an implicit matrix multiply:
 // a thread computes 4 QUADS_X channels of one pixel of 4 QUADS_Y images, which meet the border at the
-// same taps. STEP source channels are multiplied at a time: 4, or 1 if 4 does not divide them.
+// same taps. STEP source channels are multiplied at a time: 4, or 1 if 4 does not divide them. UNROLL such steps
+// are loaded before the first is computed, so that a thread waits less often.
 // WIDE = 4 if channels and views are such that four channels can be loaded and stored at once, else 1.
 // SILU = 1: silu(result * (1 + g) + b) is stored behind the result. SILU = 2, with ADJOINT = 1: the result is
 // multiplied by the derivative of that activation, whose argument comes from `addend`.
@@ -195,18 +196,25 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             }
             let tap = 3u * (ky >> copies) + (kx >> copies);
             let at = (sy * p.source_width + sx) * p.source_stride;
-            for (var c = 0u; c < k; c += STEP) {
-                let w = tap * k * n + c * w_step;
+            for (var c = 0u; c < k; c += STEP * UNROLL) {
+#each s UNROLL
+                let w_$s = tap * k * n + (c + $su * STEP) * w_step;
 #each j QUADS_X
-                let w_$j = panel(cols_$j + w);
+                let w_$s_$j = panel(cols_$j + w_$s);
 #end
 #each i QUADS_Y
-                let at_$i = images_$i + at + c;
-                let x_$i = mat4x4f(load(at_$i.x), load(at_$i.y), load(at_$i.z), load(at_$i.w));
+                let at_$s_$i = images_$i + at + c + $su * STEP;
+                let x_$s_$i =
+                    mat4x4f(load(at_$s_$i.x), load(at_$s_$i.y), load(at_$s_$i.z), load(at_$s_$i.w));
+#end
+#end
+#each s UNROLL
+#each i QUADS_Y
 #each j QUADS_X
 #each r 4
-                sum_$i_$j_$r = sum_$i_$j_$r + w_$j[0] * x_$i[$r].x + w_$j[1] * x_$i[$r].y
-                    + w_$j[2] * x_$i[$r].z + w_$j[3] * x_$i[$r].w;
+                sum_$i_$j_$r = sum_$i_$j_$r + w_$s_$j[0] * x_$s_$i[$r].x + w_$s_$j[1] * x_$s_$i[$r].y
+                    + w_$s_$j[2] * x_$s_$i[$r].z + w_$s_$j[3] * x_$s_$i[$r].w;
+#end
 #end
 #end
 #end

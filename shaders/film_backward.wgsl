@@ -21,7 +21,19 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let d_at = base(1u, id.z) / WIDE + first;
     var d_scale = Value();
     var d_shift = Value();
-    for (var i = 0u; i < p.pixels; i++) {
+    // Four pixels are loaded at a time: there are few threads, and each would wait for every load.
+    let fours = p.pixels / 4u * 4u;
+    for (var i = 0u; i < fours; i += 4u) {
+#each j 4
+        let d_$j = d[d_at + (i + $ju) * blocks];
+        let x_$j = x[x_at + (i + $ju) * blocks];
+#end
+#each j 4
+        d_scale += d_$j * x_$j;
+        d_shift += d_$j;
+#end
+    }
+    for (var i = fours; i < p.pixels; i++) {
         let value = d[d_at + i * blocks];
         d_scale += value * x[x_at + i * blocks];
         d_shift += value;

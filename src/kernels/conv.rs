@@ -17,7 +17,7 @@ use std::mem::take;
 use super::group_film_silu::Affines;
 use super::matmul::{Tile, silu};
 use super::silu::slope;
-use super::{Call, VALUE, VIEWS, aligned, params, side_by_side, wgsl};
+use super::{Call, THREADS, VALUE, VIEWS, aligned, params, side_by_side, wgsl};
 use super::{Film, PARAMETER_ALIGN};
 use crate::compute::gemm::Operand;
 use crate::compute::memory::Memory;
@@ -264,6 +264,7 @@ impl Conv {
             (out, behind + extent),
         ];
         let columns = target_channels.div_ceil(4 * quads_x as usize);
+        let unroll = if wide { unroll(program, source_channels) } else { 1 };
         program.stage(
             &KERNEL,
             &[
@@ -271,6 +272,7 @@ impl Conv {
                 ("QUADS_Y", quads_y),
                 ("QUADS_X", quads_x),
                 ("STEP", step),
+                ("UNROLL", unroll),
                 ("WIDE", if wide { 4 } else { 1 }),
                 ("SILU", kind),
                 ("THREADS_X", threads_x),
@@ -304,6 +306,14 @@ struct Silu {
     film: Option<Film>,
     behind: usize,
     keep: bool,
+}
+
+/// Steps of four source channels that a thread loads at a time. On a GPU in hardware, where a convolution
+/// mostly waits for its loads, two; with four, registers run out. In software a second would only take
+/// registers.
+fn unroll(program: &Program, source_channels: usize) -> u32 {
+    let hardware = program.profile().row_threads >= THREADS as u32;
+    if hardware && source_channels.is_multiple_of(8) { 2 } else { 1 }
 }
 
 /// The direction of a stage.

@@ -9,6 +9,7 @@ use hidden_gaussian::kernels::Film;
 use hidden_gaussian::kernels::conv::{Channels, Conv, Scale};
 use hidden_gaussian::kernels::group_film_silu::{self, Affine};
 use hidden_gaussian::kernels::group_moments::{self, Groups};
+use hidden_gaussian::kernels::matmul::Tile;
 use hidden_gaussian::kernels::{
     Sigma, conv_weight_backward, film_backward, group_film_silu_backward, group_norm_backward,
     space_to_depth,
@@ -109,6 +110,18 @@ pub async fn convolutions_on_multiples_of_four(gpu: &Engine) {
                 compare_activated(gpu, &mut failures, conv, [4, 8]).await;
             }
         }
+    }
+}
+
+/// The variants that a GPU in hardware gets: several loads at a time, and sums that are cut into bands.
+pub async fn convolutions_for_hardware(gpu: &Engine) {
+    let Some(device) = gpu.as_gpu() else { return };
+    let gpu = Engine::on(device.clone().with_tile(Tile::default()));
+    let mut failures = Failures::default();
+    for (scale, channels) in SCALES.into_iter().zip([[16, 24], [8, 4], [24, 16]]) {
+        let conv = Conv { batch: 16, size: [7, 4], channels, scale };
+        compare_convolution(&gpu, &mut failures, conv, [4, 8]).await;
+        compare_activated(&gpu, &mut failures, conv, [4, 8]).await;
     }
 }
 
