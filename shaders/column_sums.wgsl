@@ -19,7 +19,17 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let first = base(0u, group.z) / WIDE + column;
     var sum = Value();
     if column < columns {
-        for (var i = lane / COLUMNS; i < p.rows; i += SHARERS) {
+        var i = lane / COLUMNS;
+        // Four rows are loaded at a time, since a thread waits for every load.
+        for (; i + 3u * SHARERS < p.rows; i += 4u * SHARERS) {
+#each j 4
+            let x_$j = x[first + (i + $ju * SHARERS) * columns];
+#end
+#each j 4
+            sum += x_$j;
+#end
+        }
+        for (; i < p.rows; i += SHARERS) {
             sum += x[first + i * columns];
         }
     }

@@ -1,7 +1,10 @@
 // 3x3 convolution (ADJOINT = 0) or its input gradient (ADJOINT = 1) as an implicit matrix multiply:
 // a thread computes 4 QUADS_X channels of one pixel of 4 QUADS_Y images, which meet the border at the
-// same taps. STEP source channels are multiplied at a time: 4, or 1 if 4 does not divide them.
+// same taps. STEP source channels are multiplied at a time: 4, or 1 if 4 does not divide them. UNROLL such steps
+// are loaded before the first is computed, so that a thread waits less often.
 // WIDE = 4 if channels and views are such that four channels can be loaded and stored at once, else 1.
+// SILU = 1: silu(result * (1 + g) + b) is stored behind the result. SILU = 2, with ADJOINT = 1: the result is
+// multiplied by the derivative of that activation, whose argument comes from `addend`.
 
 struct Params {
     batch: u32,
@@ -19,13 +22,19 @@ struct Params {
     down: u32,
     bias: u32,
     adjoint: u32,
+    film_stride: u32,
+    has_film: u32,
+    silu: u32,
+    behind: u32,
+    keep: u32,
 }
 
 @group(0) @binding(1) var<uniform> p: Params;
 @group(0) @binding(2) var<storage, read> source: array<Value>;
 @group(0) @binding(3) var<storage, read> parameters: array<Value>;
 @group(0) @binding(4) var<storage, read> addend: array<Value>;
-@group(0) @binding(5) var<storage, read_write> out: array<Value>;
+@group(0) @binding(5) var<storage, read> film: array<Value>;
+@group(0) @binding(6) var<storage, read_write> out: array<Value>;
 
 // The source pixel that tap `k` links to pixel `at` of an axis, or one past any axis.
 // Positions before the first pixel wrap around to large numbers.
@@ -64,18 +73,9 @@ fn panel(at: vec4u) -> mat4x4f {
 }
 
 fn finish(member: u32, image: u32, pixel: u32, col: u32, sums: vec4f) {
-    if image >= p.batch || col >= p.target_channels {
-        return;
+    if image < p.batch && col < p.target_channels {
+        finish_value(member, image, pixel, col, sums);
     }
-    let row = image * p.target_height * p.target_width + pixel;
-    var value = sums;
-    if ADJOINT == 0u {
-        value += parameters[(base(1u, member) + p.bias + col) / 4u];
-    }
-    if p.has_add == 1u {
-        value += addend[(base(2u, member) + row * p.add_stride + col) / 4u];
-    }
-    out[(base(3u, member) + row * p.target_stride + col) / 4u] = value;
 }
 #end
 #if WIDE == 1
@@ -99,22 +99,56 @@ fn panel(at: vec4u) -> mat4x4f {
 }
 
 fn finish(member: u32, image: u32, pixel: u32, col: u32, sums: vec4f) {
-    if image >= p.batch {
-        return;
-    }
-    let row = image * p.target_height * p.target_width + pixel;
-    for (var j = 0u; j < 4u && col + j < p.target_channels; j++) {
-        var value = sums[j];
-        if ADJOINT == 0u {
-            value += parameters[base(1u, member) + p.bias + col + j];
-        }
-        if p.has_add == 1u {
-            value += addend[base(2u, member) + row * p.add_stride + col + j];
-        }
-        out[base(3u, member) + row * p.target_stride + col + j] = value;
+    for (var j = 0u; j < 4u && image < p.batch && col + j < p.target_channels; j++) {
+        finish_value(member, image, pixel, col + j, sums[j]);
     }
 }
 #end
+
+// Scale and shift of the activation's argument.
+fn modulation(member: u32, image: u32, col: u32) -> array<Value, 2> {
+    if p.has_film == 0u {
+        return array<Value, 2>(Value(1.0), Value(0.0));
+    }
+    let at = (base(3u, member) + image * p.film_stride + col) / WIDE;
+    return array<Value, 2>(1.0 + film[at], film[at + p.target_channels / WIDE]);
+}
+
+// Turns sums into WIDE results.
+fn finish_value(member: u32, image: u32, pixel: u32, col: u32, sums: Value) {
+    let row = image * p.target_height * p.target_width + pixel;
+    let at = (base(4u, member) + row * p.target_stride + col) / WIDE;
+    let add_at = (base(2u, member) + row * p.add_stride + col) / WIDE;
+    var value = sums;
+#if SILU == 2
+    let affine = modulation(member, image, col);
+    let u = addend[add_at] * affine[0] + affine[1];
+    // No overflow on either side.
+    let e = exp(-abs(u));
+    let s = select(Value(1.0), e, u < Value(0.0)) / (1.0 + e);
+    value *= s * (1.0 + u * (1.0 - s));
+    if p.has_film == 1u {
+        out[at + p.behind / WIDE] = value;
+        value *= affine[0];
+    }
+    if p.keep == 1u {
+        value += out[at];
+    }
+#end
+    if ADJOINT == 0u {
+        value += parameters[(base(1u, member) + p.bias + col) / WIDE];
+    }
+    if p.has_add == 1u {
+        value += addend[add_at];
+    }
+    out[at] = value;
+#if SILU == 1
+    let affine = modulation(member, image, col);
+    let u = value * affine[0] + affine[1];
+    let e = exp(-abs(u));
+    out[at + p.behind / WIDE] = u * select(Value(1.0), e, u < Value(0.0)) / (1.0 + e);
+#end
+}
 
 // Flat, as in shared/matmul.wgsl.
 @compute @workgroup_size(THREADS_X * THREADS_Y)
@@ -162,18 +196,25 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             }
             let tap = 3u * (ky >> copies) + (kx >> copies);
             let at = (sy * p.source_width + sx) * p.source_stride;
-            for (var c = 0u; c < k; c += STEP) {
-                let w = tap * k * n + c * w_step;
+            for (var c = 0u; c < k; c += STEP * UNROLL) {
+#each s UNROLL
+                let w_$s = tap * k * n + (c + $su * STEP) * w_step;
 #each j QUADS_X
-                let w_$j = panel(cols_$j + w);
+                let w_$s_$j = panel(cols_$j + w_$s);
 #end
 #each i QUADS_Y
-                let at_$i = images_$i + at + c;
-                let x_$i = mat4x4f(load(at_$i.x), load(at_$i.y), load(at_$i.z), load(at_$i.w));
+                let at_$s_$i = images_$i + at + c + $su * STEP;
+                let x_$s_$i =
+                    mat4x4f(load(at_$s_$i.x), load(at_$s_$i.y), load(at_$s_$i.z), load(at_$s_$i.w));
+#end
+#end
+#each s UNROLL
+#each i QUADS_Y
 #each j QUADS_X
 #each r 4
-                sum_$i_$j_$r = sum_$i_$j_$r + w_$j[0] * x_$i[$r].x + w_$j[1] * x_$i[$r].y
-                    + w_$j[2] * x_$i[$r].z + w_$j[3] * x_$i[$r].w;
+                sum_$i_$j_$r = sum_$i_$j_$r + w_$s_$j[0] * x_$s_$i[$r].x + w_$s_$j[1] * x_$s_$i[$r].y
+                    + w_$s_$j[2] * x_$s_$i[$r].z + w_$s_$j[3] * x_$s_$i[$r].w;
+#end
 #end
 #end
 #end

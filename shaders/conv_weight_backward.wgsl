@@ -1,6 +1,7 @@
 // The gradient of a convolution's weights and bias: a thread sums 4 QUADS_Y x 4 QUADS_X weights of one
-// tap over one part of the batch, in order. The middle tap meets every pixel, so it also sums the biases.
+// tap over one part of the batch and some rows of its images, in order. The middle tap meets every pixel, so it also sums the biases.
 // WIDE = 4 if channels and views are such that four channels can be loaded and stored at once, else 1.
+// EVEN = 1 if every part has a multiple of four images.
 
 struct Params {
     batch: u32,
@@ -16,6 +17,8 @@ struct Params {
     up: u32,
     down: u32,
     bias: u32,
+    bands: u32,
+    band: u32,
 }
 
 @group(0) @binding(1) var<uniform> p: Params;
@@ -66,13 +69,20 @@ fn rows_of_x(at: vec4u, images: vec4u) -> mat4x4f {
     ));
 }
 
+fn counted(value: vec4f, count: f32) -> vec4f {
+    if EVEN == 1u {
+        return value;
+    }
+    return value * count;
+}
+
 // Four output channels, from `at` on, of four images, which are columns, times `counts`.
 fn columns_of_d_out(at: vec4u, images: vec4u, counts: vec4f) -> mat4x4f {
     return mat4x4f(
-        load_d_out(at + images.x) * counts.x,
-        load_d_out(at + images.y) * counts.y,
-        load_d_out(at + images.z) * counts.z,
-        load_d_out(at + images.w) * counts.w,
+        counted(load_d_out(at + images.x), counts.x),
+        counted(load_d_out(at + images.y), counts.y),
+        counted(load_d_out(at + images.z), counts.z),
+        counted(load_d_out(at + images.w), counts.w),
     );
 }
 
@@ -94,8 +104,10 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         return;
     }
     let row = id.x / columns % rows * 4u * QUADS_Y;
-    let first = id.y * p.span;
+    let first = id.y / p.bands * p.span;
     let last = min(first + p.span, p.batch);
+    let top = id.y % p.bands * p.band;
+    let bottom = min(top + p.band, p.output_height);
     let pixels = p.output_height * p.output_width;
     let part = base(2u, id.z) + id.y * (p.bias + n);
     // Threads beyond the edge repeat the last channel instead of branching, and drop the result.
@@ -123,7 +135,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var image = first; image < last; image += 4u) {
         let counts = vec4f(image + LANES < vec4u(last));
         let images = min(image + LANES, vec4u(last - 1u));
-        for (var oy = 0u; oy < p.output_height; oy++) {
+        for (var oy = top; oy < bottom; oy++) {
             // Positions before the first pixel wrap around to large numbers. `up` is 1 or 2: shifting is
             // faster than dividing.
             let iy = (p.down * oy + tap_y - 1u) >> (p.up - 1u);

@@ -1,6 +1,7 @@
-// d = 2 (f - target) / (rows cols), and the row's contribution to the mean square; one workgroup per row.
+// d = 2 (f - target) / (rows cols), and the row's contribution to the mean square; one workgroup per
+// row. `f` and `d` may be folded (shared/fold.wgsl).
 
-struct Params { rows: u32, cols: u32 }
+struct Params { rows: u32, cols: u32, blocks: u32, piece: u32 }
 
 @group(0) @binding(1) var<uniform> p: Params;
 @group(0) @binding(2) var<storage, read> f: array<f32>;
@@ -14,8 +15,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let scale = 1.0 / f32(p.rows * p.cols);
     var squares = 0.0;
     for (var j = lane; j < p.cols; j += ROW_THREADS) {
-        let error = f[base(0u, group.z) + row + j] - expected[base(1u, group.z) + row + j];
-        d[base(2u, group.z) + row + j] = 2.0 * scale * error;
+        let at = row + folded(j, p.blocks, p.piece);
+        let error = f[base(0u, group.z) + at] - expected[base(1u, group.z) + row + j];
+        d[base(2u, group.z) + at] = 2.0 * scale * error;
         squares += error * error;
     }
     let sum = row_sum(squares, lane);

@@ -11,12 +11,8 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     if id.x >= p.images * p.height * p.width * p.channels {
         return;
     }
-    // The two neighbouring pixels of a block stay neighbours, so they move as one piece.
-    let piece = 2u * p.channels;
-    let blocks = p.width / 2u;
-    let row = id.x / (blocks * piece);
-    let block = id.x / piece % blocks;
-    let depth = ((row / 2u * blocks + block) * 2u + row % 2u) * piece + id.x % piece;
+    // Images have an even number of rows, so all of them together are as one.
+    let depth = folded(id.x, p.width / 2u, 2u * p.channels);
     if p.inverse == 1u {
         out[base(1u, id.z) + id.x] = x[base(0u, id.z) + depth];
     } else {

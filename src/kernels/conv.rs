@@ -14,9 +14,11 @@
 use std::cell::Cell;
 use std::mem::take;
 
-use super::PARAMETER_ALIGN;
-use super::matmul::Tile;
-use super::{Call, VALUE, VIEWS, aligned, params, side_by_side, wgsl};
+use super::group_film_silu::Affines;
+use super::matmul::{Tile, silu};
+use super::silu::slope;
+use super::{Call, THREADS, VALUE, VIEWS, aligned, params, side_by_side, wgsl};
+use super::{Film, PARAMETER_ALIGN};
 use crate::compute::gemm::Operand;
 use crate::compute::memory::Memory;
 use crate::compute::simd::{self, Vectorized, load, mul_add, store};
@@ -144,7 +146,23 @@ impl Conv {
         add: Option<Channels>,
         out: Channels,
     ) -> Result<()> {
-        self.record_direction(program, Direction::Forward, x, parameters, add, out)
+        self.record_direction(program, Direction::Forward, x, parameters, add, out, None)
+    }
+
+    /// Records the same, and `silu(out ⊙ (1 + g) + b)`, which goes `behind` elements behind `out`; the scales `g`
+    /// and shifts `b` of each image may be absent.
+    pub fn record_with_silu(
+        &self,
+        program: &mut Program,
+        x: Channels,
+        parameters: View,
+        add: Option<Channels>,
+        out: Channels,
+        film: Option<Film>,
+        behind: usize,
+    ) -> Result<()> {
+        let silu = Some(Silu { film, behind, keep: false });
+        self.record_direction(program, Direction::Forward, x, parameters, add, out, silu)
     }
 
     /// Records the gradient with respect to `x`, given `d_out`, plus `add` if given.
@@ -156,7 +174,25 @@ impl Conv {
         add: Option<Channels>,
         d_x: Channels,
     ) -> Result<()> {
-        self.record_direction(program, Direction::Adjoint, d_out, parameters, add, d_x)
+        self.record_direction(program, Direction::Adjoint, d_out, parameters, add, d_x, None)
+    }
+
+    /// Records the gradient with respect to `x`, where this convolution had the input
+    /// `silu(x ⊙ (1 + g) + b)`; `keep` adds to the old content of `d_x`. With scales and shifts, the gradient of
+    /// the activation's argument goes `behind` elements behind `d_x`: their gradients need it.
+    pub fn record_backward_through_silu(
+        &self,
+        program: &mut Program,
+        d_out: Channels,
+        parameters: View,
+        x: Channels,
+        d_x: Channels,
+        film: Option<Film>,
+        behind: usize,
+        keep: bool,
+    ) -> Result<()> {
+        let silu = Some(Silu { film, behind, keep });
+        self.record_direction(program, Direction::Adjoint, d_out, parameters, Some(x), d_x, silu)
     }
 
     fn record_direction(
@@ -167,6 +203,7 @@ impl Conv {
         parameters: View,
         add: Option<Channels>,
         target: Channels,
+        silu: Option<Silu>,
     ) -> Result<()> {
         let sides = [(self.size, self.channels[0]), (self.output_size(), self.channels[1])];
         let [(source_size, source_channels), (target_size, target_channels)] = match direction {
@@ -174,6 +211,14 @@ impl Conv {
             Direction::Adjoint => [sides[1], sides[0]],
         };
         let [up, down] = self.up_and_down();
+        let kind = match direction {
+            _ if silu.is_none() => 0,
+            Direction::Forward => 1,
+            Direction::Adjoint => 2,
+        };
+        let film = silu.and_then(|silu| silu.film);
+        // Without scales and shifts, a backward pass stores nothing behind its result.
+        let behind = silu.filter(|_| kind == 1 || film.is_some()).map_or(0, |silu| silu.behind);
         let params = Params {
             batch: self.batch as u32,
             source_height: source_size[0] as u32,
@@ -185,28 +230,41 @@ impl Conv {
             target_channels: target_channels as u32,
             target_stride: target.stride as u32,
             add_stride: add.map_or(0, |add| add.stride as u32),
-            has_add: u32::from(add.is_some()),
+            has_add: u32::from(add.is_some() && kind < 2),
             up,
             down,
             bias: self.bias() as u32,
             adjoint: direction as u32,
+            film_stride: film.map_or(0, |film| film.stride as u32),
+            has_film: u32::from(film.is_some()),
+            silu: kind,
+            behind: behind as u32,
+            keep: silu.map_or(0, |silu| silu.keep.into()),
         };
         let [quads_y, quads_x] = quads(program, [self.batch, target_channels]);
         let Tile { threads_x, threads_y, .. } = program.profile().tile;
         let step = if source_channels.is_multiple_of(4) { 4 } else { 1 };
         let members = program.members();
+        let modulation = film.map(|Film { view, stride }| Channels { view, stride });
         let wide = self.channels.iter().all(|count| count.is_multiple_of(4))
             && aligned(parameters, members)
-            && [Some(source), add, Some(target)].iter().flatten().all(|c| c.aligned(members));
+            && behind.is_multiple_of(4)
+            && [modulation, Some(source), add, Some(target)]
+                .iter()
+                .flatten()
+                .all(|c| c.aligned(members));
         let pixels = target_size[0] * target_size[1];
+        let (out, extent) = target.bind(self.batch * pixels, target_channels);
         let bindings = [
             source.bind(self.batch * source_size[0] * source_size[1], source_channels),
             (parameters, self.parameters()),
             // Without an addend, the binding is a placeholder that is never read.
             add.map_or((parameters, 1), |add| add.bind(self.batch * pixels, target_channels)),
-            target.bind(self.batch * pixels, target_channels),
+            film.map_or((parameters, 1), |film| film.bind(self.batch, 2 * target_channels)),
+            (out, behind + extent),
         ];
         let columns = target_channels.div_ceil(4 * quads_x as usize);
+        let unroll = if wide { unroll(program, source_channels) } else { 1 };
         program.stage(
             &KERNEL,
             &[
@@ -214,7 +272,9 @@ impl Conv {
                 ("QUADS_Y", quads_y),
                 ("QUADS_X", quads_x),
                 ("STEP", step),
+                ("UNROLL", unroll),
                 ("WIDE", if wide { 4 } else { 1 }),
+                ("SILU", kind),
                 ("THREADS_X", threads_x),
                 ("THREADS_Y", threads_y),
             ],
@@ -238,6 +298,22 @@ pub(super) fn quads(program: &Program, [rows, cols]: [usize; 2]) -> [u32; 2] {
     }
     let side = |most: u32, extent: usize| (most / 4).clamp(1, extent.div_ceil(4).max(1) as u32);
     [side(tile.rows, rows), side(tile.cols, cols)]
+}
+
+/// What an activation adds to a convolution, before or behind it.
+#[derive(Debug, Clone, Copy)]
+struct Silu {
+    film: Option<Film>,
+    behind: usize,
+    keep: bool,
+}
+
+/// Steps of four source channels that a thread loads at a time. On a GPU in hardware, where a convolution
+/// mostly waits for its loads, two; with four, registers run out. In software a second would only take
+/// registers.
+fn unroll(program: &Program, source_channels: usize) -> u32 {
+    let hardware = program.profile().row_threads >= THREADS as u32;
+    if hardware && source_channels.is_multiple_of(8) { 2 } else { 1 }
 }
 
 /// The direction of a stage.
@@ -264,6 +340,11 @@ params! {
         down: u32,
         bias: u32,
         adjoint: u32,
+        film_stride: u32,
+        has_film: u32,
+        silu: u32,
+        behind: u32,
+        keep: u32,
     }
 }
 
@@ -276,6 +357,7 @@ pub static KERNEL: Kernel = Kernel {
         ("source", Access::Read),
         ("parameters", Access::Read),
         ("addend", Access::Read),
+        ("film", Access::Read),
         ("out", Access::Write),
     ],
     cpu,
@@ -283,8 +365,18 @@ pub static KERNEL: Kernel = Kernel {
 
 fn cpu(call: &mut Call<'_>) {
     let p: Params = call.params();
-    let (source, parameters, addend) = (call.read(0), call.read(1), call.read(2));
-    let out = call.write(3);
+    let (source, parameters, addend, film) =
+        (call.read(0), call.read(1), call.read(2), call.read(3));
+    let affines = Affines {
+        channels: p.target_channels as usize,
+        moments: None,
+        film: (p.has_film == 1).then_some((film, p.film_stride as usize)),
+    };
+    let out = call.write(4);
+    let (out, behind) = match p.behind as usize {
+        0 => (out, &mut [][..]),
+        behind => out.split_at_mut(behind),
+    };
     let mut scratch = SCRATCH.take();
     let Scratch { links, weights, .. } = &mut scratch;
     links.find(&p);
@@ -295,16 +387,30 @@ fn cpu(call: &mut Call<'_>) {
     // Two pieces per thread, so that another thread can take over when one is late.
     let threads = call.threads(batch * links.all.len() * channels);
     let images = batch.div_ceil(if threads > 1 { 2 * threads } else { 1 });
-    let work = |piece: usize, [out]: [&mut [f32]; 1]| {
+    let work = |piece: usize, [out, behind]: [&mut [f32]; 2]| {
         let first = piece * images;
         let p = Params { batch: images.min(batch - first) as u32, ..p };
         let source = &source[first * source_image..];
-        let addend = &addend[first * p.has_add as usize * p.add_image()..];
-        let mut panel = PANEL.take();
-        simd::run(Work { p, source, parameters, weights, addend, out, links, panel: &mut panel });
-        PANEL.set(panel);
+        let addend = &addend[first * usize::from(p.has_add == 1 || p.silu == 2) * p.add_image()..];
+        let mut piece = PIECE.take();
+        let scratch = &mut piece;
+        simd::run(Work {
+            p,
+            source,
+            parameters,
+            weights,
+            addend,
+            affines,
+            first,
+            out,
+            behind,
+            links,
+            scratch,
+        });
+        PIECE.set(piece);
     };
-    side_by_side(batch.div_ceil(images), [(out, images * target_image)], &work);
+    let slices = [(out, images * target_image), (behind, images * target_image)];
+    side_by_side(batch.div_ceil(images), slices, &work);
     SCRATCH.set(scratch);
 }
 
@@ -315,6 +421,11 @@ impl Params {
             (self.source_height * self.source_width * self.source_stride) as usize,
             (self.target_height * self.target_width * self.target_stride) as usize,
         ]
+    }
+
+    /// Elements of an image of the target.
+    const fn image(&self) -> usize {
+        (self.target_height * self.target_width * self.target_channels) as usize
     }
 
     /// Elements from one image to the next in the addend.
@@ -350,8 +461,18 @@ struct Scratch {
 thread_local! {
     // Kept from call to call, so that running allocates nothing.
     static SCRATCH: Cell<Scratch> = Cell::default();
-    /// A few images, `[pixel][channel][image]`.
-    static PANEL: Cell<Memory> = Cell::default();
+    static PIECE: Cell<Piece> = Cell::default();
+}
+
+/// Scratch space for a few images.
+#[derive(Default)]
+struct Piece {
+    /// The source, `[pixel][channel][image]`.
+    panel: Memory,
+    /// Sums that go through an activation before they are stored.
+    sums: Memory,
+    /// Arguments of the activation, of one image.
+    arguments: Memory,
 }
 
 impl Links {
@@ -446,9 +567,13 @@ struct Work<'a> {
     parameters: &'a [f32],
     weights: &'a [f32],
     addend: &'a [f32],
+    affines: Affines<'a>,
+    /// Index of the first image among those that have scales and shifts.
+    first: usize,
     out: &'a mut [f32],
+    behind: &'a mut [f32],
     links: &'a Links,
-    panel: &'a mut Memory,
+    scratch: &'a mut Piece,
 }
 
 /// Most rows of a register tile, images or input channels: with two vectors of channels each, twelve sums.
@@ -471,6 +596,11 @@ impl Vectorized for Work<'_> {
                 2 => self.images::<2, LANES, PAIR, FMA>(begin),
                 _ => self.images::<1, LANES, PAIR, FMA>(begin),
             }
+            match self.p.silu {
+                1 => (begin..end).for_each(|image| self.activate::<LANES>(image)),
+                2 => (begin..end).for_each(|image| self.differentiate::<LANES>(image, begin)),
+                _ => {}
+            }
         }
     }
 }
@@ -486,7 +616,10 @@ impl Work<'_> {
         let (k, stride) = (p.source_channels as usize, p.source_stride as usize);
         let pixels = (p.source_height * p.source_width) as usize;
         let [image, _] = p.images();
-        let mut panel = take(self.panel);
+        if p.silu == 2 {
+            self.scratch.sums.reserve(R * p.image());
+        }
+        let mut panel = take(&mut self.scratch.panel);
         panel.reserve(pixels * k * R);
         let (packed, _) = panel.as_chunks_mut::<R>();
         for (pixel, packed) in packed.chunks_exact_mut(k).enumerate().take(pixels) {
@@ -500,7 +633,68 @@ impl Work<'_> {
                 self.columns::<R, LANES, FMA>(begin, first, packed);
             }
         }
-        *self.panel = panel;
+        self.scratch.panel = panel;
+    }
+
+    /// Runs of elements that lie side by side in an image of the target, if all its channels and those of
+    /// what goes along, `stride` apart, do: the number and length of runs.
+    fn runs(&self, stride: u32) -> [usize; 2] {
+        let p = &self.p;
+        let (pixels, n) = ((p.target_height * p.target_width) as usize, p.target_channels as usize);
+        let dense = [p.target_stride, stride].iter().all(|&stride| stride as usize == n);
+        if dense { [1, pixels * n] } else { [pixels, n] }
+    }
+
+    /// Stores the activation of an image behind it, while it is in the cache.
+    #[inline(always)]
+    fn activate<const LANES: usize>(&mut self, image: usize) {
+        let p = &self.p;
+        let [runs, len] = self.runs(p.target_stride);
+        for run in 0..runs {
+            let at = image * p.images()[1] + run * p.target_stride as usize;
+            let behind = &mut self.behind[at..][..len];
+            self.affines.apply::<LANES>(self.first + image, &self.out[at..][..len], behind);
+            for value in behind {
+                *value = silu(*value);
+            }
+        }
+    }
+
+    /// Multiplies the sums of an image by the derivative of the activation, and stores them. The first image
+    /// of the sums is `begin`.
+    #[inline(always)]
+    fn differentiate<const LANES: usize>(&mut self, image: usize, begin: usize) {
+        let p = &self.p;
+        let n = p.target_channels as usize;
+        let [runs, len] = self.runs(p.add_stride);
+        let Piece { sums, arguments, .. } = &mut *self.scratch;
+        arguments.reserve(len);
+        for run in 0..runs {
+            let x = image * p.add_image() + run * p.add_stride as usize;
+            let at = image * p.images()[1] + run * p.target_stride as usize;
+            let arguments = &mut arguments[..len];
+            self.affines.apply::<LANES>(self.first + image, &self.addend[x..][..len], arguments);
+            let sums = &mut sums[(image - begin) * p.image() + run * n..][..len];
+            for (d, argument) in sums.iter_mut().zip(&*arguments) {
+                *d *= slope(*argument);
+            }
+            for first in (0..n).step_by(LANES) {
+                let cols = LANES.min(n - first);
+                let block = self.affines.block::<LANES>(self.first + image, first, cols);
+                for (d, out) in sums.chunks(n).zip(self.out[at..][..len].chunks_mut(n)) {
+                    let out = &mut out[first..][..cols];
+                    let d: [f32; LANES] = load(&d[first..][..cols]);
+                    let mut sum = if p.keep == 1 { load(out) } else { [0.0; LANES] };
+                    for j in 0..LANES {
+                        sum[j] += d[j] * (block.gain[j] * block.inverse[j]);
+                    }
+                    store(out, &sum);
+                }
+            }
+            if p.has_film == 1 {
+                self.behind[at..][..len].copy_from_slice(sums);
+            }
+        }
     }
 
     /// Computes target channels `first .. first + N` of these images.
@@ -535,8 +729,13 @@ impl Work<'_> {
             multiply::<R, N, FMA>(&mut sums, &self.links.all[link..last], images, weights, k);
             link = last;
             for (i, sums) in sums.iter().enumerate() {
-                let at = ((begin + i) * pixels + pixel) * p.target_stride as usize;
-                store(&mut self.out[at + first..][..cols], sums);
+                if p.silu == 2 {
+                    let at = (i * pixels + pixel) * n;
+                    store(&mut self.scratch.sums[at + first..][..cols], sums);
+                } else {
+                    let at = ((begin + i) * pixels + pixel) * p.target_stride as usize;
+                    store(&mut self.out[at + first..][..cols], sums);
+                }
             }
         }
     }

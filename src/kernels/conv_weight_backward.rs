@@ -3,7 +3,8 @@
 //!
 //! The sum is long and its result small, so it is cut into parts of the batch, which a second stage adds
 //! up in a fixed order; [`Profile::parts`](crate::compute::Profile) is the number of parts that keeps the
-//! engine busy.
+//! engine busy. Where there are few weights, that is not enough for a GPU: then parts are cut into bands of
+//! rows.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -31,6 +32,8 @@ params! {
         up: u32,
         down: u32,
         bias: u32,
+        bands: u32,
+        band: u32,
     }
 }
 
@@ -43,16 +46,57 @@ pub static KERNEL: Kernel = Kernel {
     cpu,
 };
 
-/// Images per part, and parts, of a batch.
-fn parts(program: &Program, conv: &Conv) -> [usize; 2] {
-    let span = conv.batch.div_ceil(program.profile().parts as usize);
-    [span, conv.batch.div_ceil(span)]
+/// How the sum is cut.
+struct Cut {
+    /// Images of a part.
+    span: usize,
+    /// Rows of an image's output that are summed together, and how many such bands there are.
+    band: usize,
+    bands: usize,
+    /// Parts, bands among them.
+    parts: usize,
+}
+
+/// Workgroups that keep a large GPU busy while threads wait for what they load.
+const BUSY: usize = 1024;
+
+impl Cut {
+    fn new(program: &Program, conv: &Conv) -> Self {
+        let profile = program.profile();
+        let span = conv.batch.div_ceil(profile.parts as usize);
+        let parts = conv.batch.div_ceil(span);
+        let [height, _] = conv.output_size();
+        let busy = parts > 1 && profile.row_threads >= THREADS as u32;
+        let members = program.members();
+        let most = if busy { BUSY / (parts * members * workgroups(program, conv)) } else { 1 };
+        // Of two rows, at least one meets every tap.
+        let band = height.div_ceil(most.clamp(1, height.div_ceil(2)));
+        let bands = height.div_ceil(band);
+        Self { span, band, bands, parts: parts * bands }
+    }
+}
+
+/// Blocks of four by four in a register tile. A GPU in hardware gets two where it has enough weights for that:
+/// half of what a thread loads is then multiplied twice.
+fn quads(program: &Program, conv: &Conv) -> [u32; 2] {
+    let quads = conv::quads(program, conv.channels);
+    let hardware = program.profile().row_threads >= THREADS as u32;
+    let twice = quads == [1, 1] && hardware && conv.channels[0].is_multiple_of(8);
+    if twice { [2, 1] } else { quads }
+}
+
+/// Workgroups of a part.
+fn workgroups(program: &Program, conv: &Conv) -> usize {
+    let [rows, columns] = quads(program, conv);
+    let [inputs, outputs] = conv.channels;
+    (outputs.div_ceil(4 * columns as usize) * TAPS * inputs.div_ceil(4 * rows as usize))
+        .div_ceil(THREADS)
 }
 
 /// Elements of scratch space that [`record`] needs.
 #[must_use]
 pub fn scratch(program: &Program, conv: &Conv) -> usize {
-    let [_, parts] = parts(program, conv);
+    let Cut { parts, .. } = Cut::new(program, conv);
     if parts > 1 { parts * conv.parameters() } else { 1 }
 }
 
@@ -66,7 +110,7 @@ pub fn record(
     scratch: View,
     out: View,
 ) -> Result<()> {
-    let [span, parts] = parts(program, conv);
+    let Cut { span, band, bands, parts } = Cut::new(program, conv);
     let [input_channels, output_channels] = conv.channels;
     let [output_height, output_width] = conv.output_size();
     let [up, down] = conv.up_and_down();
@@ -84,6 +128,8 @@ pub fn record(
         up,
         down,
         bias: conv.bias() as u32,
+        bands: bands as u32,
+        band: band as u32,
     };
     let parameters = conv.parameters();
     let sums = if parts > 1 { scratch } else { out };
@@ -96,12 +142,11 @@ pub fn record(
     let wide = conv.channels.iter().all(|count| count.is_multiple_of(4))
         && aligned(sums, members)
         && [x, d_out].iter().all(|channels| channels.aligned(members));
-    let [quads_y, quads_x] = conv::quads(program, conv.channels);
-    let columns = output_channels.div_ceil(4 * quads_x as usize);
-    let rows = input_channels.div_ceil(4 * quads_y as usize);
-    let workgroups = [(columns * TAPS * rows).div_ceil(THREADS), parts];
+    let [quads_y, quads_x] = quads(program, conv);
+    let workgroups = [workgroups(program, conv), parts];
     let wide = if wide { 4 } else { 1 };
-    let constants = [("QUADS_Y", quads_y), ("QUADS_X", quads_x), ("WIDE", wide)];
+    let even = u32::from([conv.batch, span].iter().all(|count| count.is_multiple_of(4)));
+    let constants = [("QUADS_Y", quads_y), ("QUADS_X", quads_x), ("WIDE", wide), ("EVEN", even)];
     program.stage(&KERNEL, &constants, &params, &bindings, workgroups)?;
     if parts > 1 {
         column_sums::record(program, scratch, out, [parts, parameters])?;
@@ -114,23 +159,30 @@ fn cpu(call: &mut Call<'_>) {
     let (x, d_out) = (call.read(0), call.read(1));
     let out = call.write(2);
     let mut pairs = PAIRS.take();
-    pairs.find(&p);
     let (m, n) = (p.input_channels as usize, p.output_channels as usize);
     let [input_image, output_image] = p.images();
     let (span, batch) = (p.span as usize, p.batch as usize);
     let tiles = m.div_ceil(TILE_ROWS);
     let units = TAPS * tiles;
     for (part, out) in out.chunks_exact_mut(p.bias as usize + n).enumerate() {
-        let begin = part * span;
+        let begin = part / p.bands as usize * span;
         let images = span.min(batch - begin);
+        let top = part as u32 % p.bands * p.band;
+        let rows = top as usize..(top + p.band).min(p.output_height) as usize;
+        if part == 0 || p.bands > 1 {
+            pairs.find(&p, rows.clone());
+        }
         let (x, d_out) = (&x[begin * input_image..], &d_out[begin * output_image..]);
         let (weights, rest) = out.split_at_mut(TAPS * m * n);
         // The gap between weights and bias holds no parameters and has no gradient.
         rest.fill(0.0);
         let bias = &mut rest[p.bias as usize - TAPS * m * n..];
-        let pixels = images * (p.output_height * p.output_width) as usize;
-        for row in d_out.chunks(p.output_stride as usize).take(pixels) {
-            bias.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+        let (width, stride) = (p.output_width as usize, p.output_stride as usize);
+        for image in 0..images {
+            let d_out = &d_out[image * output_image + rows.start * width * stride..];
+            for row in d_out.chunks(stride).take(rows.len() * width) {
+                bias.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+            }
         }
         let pieces = call.threads(images * pairs.all.len() * m * n).min(units);
         let first_unit = |piece: usize| piece * units / pieces;
@@ -190,13 +242,14 @@ impl Pairs {
         &self.all[begin..self.ends[tap]]
     }
 
-    fn find(&mut self, p: &Params) {
+    /// Finds those of some rows of the output.
+    fn find(&mut self, p: &Params, rows: Range<usize>) {
         let width = p.input_width as usize;
         let scale = [p.up, p.down];
         self.all.clear();
         self.ends.clear();
         for tap in 0..TAPS {
-            for y in 0..p.output_height as usize {
+            for y in rows.clone() {
                 let Some(row) = conv::input(y, tap / 3, scale, p.input_height as usize) else {
                     continue;
                 };

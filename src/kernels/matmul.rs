@@ -4,10 +4,10 @@
 //! transposed. The epilogue adds to what `C` held, adds a bias row and applies an activation, so
 //! that none of them costs a pass over memory.
 
-use super::{Call, VIEWS, matmul_vec4, matmul_workgroup, params, side_by_side, wgsl};
+use super::{Call, THREADS, VIEWS, matmul_vec4, matmul_workgroup, params, side_by_side, wgsl};
 pub use crate::compute::Tile;
 use crate::compute::gemm::{Operand, gemm};
-use crate::compute::{Access, Kernel, Program, View};
+use crate::compute::{Access, Kernel, Profile, Program, View};
 use crate::error::Result;
 
 /// Terms from which a sum may be cut into parts, and elements of a result up to which that pays off.
@@ -116,7 +116,12 @@ impl Matmul {
     /// that many results one after the other, which remain to be added up.
     #[must_use]
     pub fn parts(&self, program: &Program) -> usize {
-        let most = program.profile().parts as usize;
+        let Profile { parts, row_threads, .. } = *program.profile();
+        let mut most = parts as usize;
+        if parts > 1 && row_threads >= THREADS as u32 {
+            // In hardware, threads that wait for what they load need others beside them.
+            most *= (self.k / (2 * LONG)).clamp(1, 4);
+        }
         let long = self.k >= LONG && self.m * self.n <= SMALL && self.keep == Keep::Nothing;
         if long && self.bias.is_none() { self.k.div_ceil(self.span(most)) } else { 1 }
     }

@@ -13,6 +13,7 @@ pub mod conv_weight_backward;
 pub mod coordinate_softmax;
 pub mod denoising_loss;
 pub mod divide_rows;
+pub mod film_backward;
 pub mod finish_step;
 pub mod group_film_silu;
 pub mod group_film_silu_backward;
@@ -48,7 +49,7 @@ pub mod square_sums;
 pub mod squared_differences;
 pub mod transpose_divide;
 
-pub use shared::{Choice, Edm, Film, Rates};
+pub use shared::{Choice, Edm, Film, Fold, Rates};
 use shared::{optimizer, precondition};
 
 use std::mem::take;
@@ -68,6 +69,7 @@ pub static ALL: &[&Kernel] = &[
     &conv_weight_backward::KERNEL,
     &coordinate_softmax::KERNEL,
     &denoising_loss::KERNEL,
+    &film_backward::KERNEL,
     &group_film_silu::KERNEL,
     &group_film_silu_backward::KERNEL,
     &group_moments::KERNEL,
@@ -170,6 +172,8 @@ pub const VALUE: &str = wgsl!("shared/value.wgsl");
 pub const VIEWS: &str = wgsl!("shared/views.wgsl");
 /// WGSL of the random numbers.
 pub const RNG: &str = wgsl!("shared/rng.wgsl");
+/// WGSL of the order of folded images.
+pub const FOLD: &str = wgsl!("shared/fold.wgsl");
 /// WGSL of the loop over elements with a random number each.
 pub const DRAWS: &str = wgsl!("shared/draws.wgsl");
 /// WGSL of the activation and its derivative.

@@ -1,7 +1,7 @@
 //! Turns each 2×2 pixels into one pixel of four times the channels, and back: half the resolution
 //! without any loss.
 
-use super::{Call, VIEWS, cover, params, wgsl};
+use super::{Call, FOLD, Fold, VIEWS, cover, params, wgsl};
 use crate::compute::{Access, Kernel, Program, View};
 use crate::error::{Error, Result};
 use crate::shape::Shape;
@@ -13,7 +13,7 @@ params! {
 /// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "space_to_depth",
-    wgsl: &[VIEWS, wgsl!("space_to_depth.wgsl")],
+    wgsl: &[VIEWS, FOLD, wgsl!("space_to_depth.wgsl")],
     params: Params::FIELDS,
     bindings: &[("x", Access::Read), ("out", Access::Write)],
     cpu,
@@ -71,16 +71,11 @@ fn cpu(call: &mut Call<'_>) {
     let p: Params = call.params();
     let x = call.read(0);
     let out = call.write(1);
-    // The two neighbouring pixels of a block stay neighbours, so they move as one piece.
-    let piece = 2 * p.channels as usize;
-    let blocks = p.width as usize / 2;
-    let rows = (p.images * p.height) as usize;
-    for row in 0..rows {
-        for block in 0..blocks {
-            let space = (row * blocks + block) * piece;
-            let depth = ((row / 2 * blocks + block) * 2 + row % 2) * piece;
-            let [from, to] = if p.inverse == 1 { [depth, space] } else { [space, depth] };
-            out[to..to + piece].copy_from_slice(&x[from..from + piece]);
-        }
+    // Images have an even number of rows, so all of them together are as one.
+    let fold = Fold { blocks: p.width as usize / 2, piece: 2 * p.channels as usize };
+    for i in 0..(p.images * p.height) as usize * fold.blocks {
+        let (space, depth) = (i * fold.piece, fold.begin(i));
+        let [from, to] = if p.inverse == 1 { [depth, space] } else { [space, depth] };
+        out[to..to + fold.piece].copy_from_slice(&x[from..from + fold.piece]);
     }
 }

@@ -132,6 +132,29 @@ pub trait PlacedTraining: PlacedNetwork {
     /// row. It overwrites every gradient instead of adding to it. `d_out` may be used as scratch
     /// space.
     fn backward(&self, program: &mut Program, x: View, d_out: View) -> Result<()>;
+
+    /// The shape of the images, if the network works on images that are folded
+    /// ([`space_to_depth`](crate::kernels::space_to_depth)): then the stages before and after it can read and
+    /// write them so.
+    fn fold(&self) -> Option<Shape> {
+        None
+    }
+
+    /// The forward pass from folded images to a folded output, if the network folds them.
+    fn forward_folded(
+        &self,
+        program: &mut Program,
+        x: View,
+        sigma: Sigma,
+        out: View,
+    ) -> Result<()> {
+        self.forward(program, x, sigma, out)
+    }
+
+    /// The backward pass of [`Self::forward_folded`].
+    fn backward_folded(&self, program: &mut Program, x: View, d_out: View) -> Result<()> {
+        self.backward(program, x, d_out)
+    }
 }
 
 /// One tensor of the flat buffer.

@@ -11,7 +11,8 @@ use crate::denoiser::Trained;
 use crate::error::{Error, Result};
 use crate::kernels::finish_step::{STEP_STATE, TRAINING_CLOCK};
 use crate::kernels::{
-    Edm, Sigma, adam, batch_draw, batch_noise, denoising_loss, finish_step, noise, sgd, square_sums,
+    Edm, Fold, Sigma, adam, batch_draw, batch_noise, denoising_loss, finish_step, noise, sgd,
+    square_sums,
 };
 use crate::model::Network;
 use crate::platform::{Instant, SINGLE_THREADED};
@@ -142,15 +143,17 @@ fn record_step(
     let squares = program.buffer("squared gradients", chunks)?;
     let step_state = program.buffer("step", STEP_STATE)?;
     let placed = network.place_training(program, rows, weights.into(), gradients.into())?;
+    let fold = placed.fold().map_or(Fold::none(dim), Fold::of);
     let gradients_of_step = program.routine("gradients", |p| {
         let edm = Edm { sigma_data: config.sigma_data };
         let levels = [config.log_sigma_mean, config.log_sigma_deviation];
         batch_draw::record(p, [clock, range, index, sigma].map(Into::into), levels, rows)?;
         let batch = [clock, pool, index, sigma, x, target].map(Into::into);
-        batch_noise::record(p, edm, batch, [rows, dim, images])?;
-        placed.forward(p, x.into(), Sigma::per_row(sigma), f.into())?;
-        denoising_loss::record(p, [f, target, d_f, losses].map(Into::into), [rows, dim])?;
-        placed.backward(p, x.into(), d_f.into())?;
+        batch_noise::record(p, edm, batch, [rows, dim, images], fold)?;
+        placed.forward_folded(p, x.into(), Sigma::per_row(sigma), f.into())?;
+        let loss = [f, target, d_f, losses].map(Into::into);
+        denoising_loss::record(p, loss, [rows, dim], fold)?;
+        placed.backward_folded(p, x.into(), d_f.into())?;
         square_sums::record(p, gradients.into(), squares.into(), len)
     })?;
     let update = program.routine("update", |p| {

@@ -9,8 +9,10 @@ use hidden_gaussian::kernels::Film;
 use hidden_gaussian::kernels::conv::{Channels, Conv, Scale};
 use hidden_gaussian::kernels::group_film_silu::{self, Affine};
 use hidden_gaussian::kernels::group_moments::{self, Groups};
+use hidden_gaussian::kernels::matmul::Tile;
 use hidden_gaussian::kernels::{
-    Sigma, conv_weight_backward, group_film_silu_backward, group_norm_backward, space_to_depth,
+    Sigma, conv_weight_backward, film_backward, group_film_silu_backward, group_norm_backward,
+    space_to_depth,
 };
 use hidden_gaussian::model::Architecture;
 use hidden_gaussian::model::unet::{Head, Norm};
@@ -46,6 +48,36 @@ async fn compare_convolution(
     failures.compare(format!("{conv:?}"), gpu, 2, &data, &lens, record).await;
 }
 
+/// The passes with an activation, with and without scales and shifts.
+async fn compare_activated(gpu: &Engine, failures: &mut Failures, conv: Conv, around: [usize; 2]) {
+    let [before, behind] = around;
+    let [inputs, outputs] = conv.channels.map(|channels| before + channels + behind);
+    let inner = |view: View, stride| Channels { view: view.at(before), stride };
+    let pixels = |[height, width]: [usize; 2]| conv.batch * height * width;
+    let (x, y) = (pixels(conv.size) * inputs, pixels(conv.output_size()) * outputs);
+    let parameters = conv.parameters();
+    let stride = 2 * conv.channels[0].max(conv.channels[1]) + 4;
+    let film = conv.batch * stride;
+    let [behind, d_behind] = [y, x].map(|len| len.next_multiple_of(4));
+    let lens = [x, parameters, y, y, film, 2 * behind, 2 * d_behind, 2 * behind, 2 * d_behind];
+    let data = lens.map(|len| random(len as u32, 2 * len));
+    let record = |p: &mut Program, v: &[View]| {
+        let [x, add, d_out] = [(v[0], inputs), (v[2], outputs), (v[3], outputs)]
+            .map(|(view, stride)| inner(view, stride));
+        let outs = [[v[5], v[6]], [v[7], v[8]]];
+        for (film, [out, d_x]) in
+            [None, Some(Film { view: v[4].at(4), stride })].into_iter().zip(outs)
+        {
+            let (out, d_x) = (inner(out, outputs), inner(d_x, inputs));
+            conv.record_with_silu(p, x, v[1], Some(add), out, film, behind)?;
+            let keep = film.is_none();
+            conv.record_backward_through_silu(p, d_out, v[1], x, d_x, film, d_behind, keep)?;
+        }
+        Ok(())
+    };
+    failures.compare(format!("{conv:?} with activations"), gpu, 2, &data, &lens, record).await;
+}
+
 const SCALES: [Scale; 3] = [Scale::Same, Scale::Half, Scale::Double];
 
 /// The scales alternate over sizes and batches: all combinations would take over a minute.
@@ -60,6 +92,9 @@ pub async fn convolutions_on_odd_shapes(gpu: &Engine) {
             let channels = [CHANNELS[(i + k) % 4], CHANNELS[(j + l) % 4]];
             let conv = Conv { batch, size, channels, scale: SCALES[l] };
             compare_convolution(gpu, &mut failures, conv, [2, 1]).await;
+            if batch == 3 {
+                compare_activated(gpu, &mut failures, conv, [2, 1]).await;
+            }
         }
     }
 }
@@ -71,7 +106,22 @@ pub async fn convolutions_on_multiples_of_four(gpu: &Engine) {
         for (j, channels) in [[4, 12], [16, 4], [12, 20]].into_iter().enumerate() {
             let conv = Conv { batch: BATCHES[(i + j) % 3], size: [5, 3], channels, scale };
             compare_convolution(gpu, &mut failures, conv, [4, 8]).await;
+            if i == j {
+                compare_activated(gpu, &mut failures, conv, [4, 8]).await;
+            }
         }
+    }
+}
+
+/// The variants that a GPU in hardware gets: several loads at a time, and sums that are cut into bands.
+pub async fn convolutions_for_hardware(gpu: &Engine) {
+    let Some(device) = gpu.as_gpu() else { return };
+    let gpu = Engine::on(device.clone().with_tile(Tile::default()));
+    let mut failures = Failures::default();
+    for (scale, channels) in SCALES.into_iter().zip([[16, 24], [8, 4], [24, 16]]) {
+        let conv = Conv { batch: 16, size: [7, 4], channels, scale };
+        compare_convolution(&gpu, &mut failures, conv, [4, 8]).await;
+        compare_activated(&gpu, &mut failures, conv, [4, 8]).await;
     }
 }
 
@@ -109,6 +159,14 @@ pub async fn image_stages_on_odd_shapes(gpu: &Engine) {
                     failures.compare(case, gpu, 2, &data, &lens, record).await;
                 }
             }
+            let data = [random(1, 2 * len), random(2, 2 * len)];
+            let lens = [len, len, images * stride];
+            failures
+                .compare(format!("film_backward {groups:?}"), gpu, 2, &data, &lens, |p, v| {
+                    let d_film = Film { view: v[2].at(4), stride };
+                    film_backward::record(p, v[0], v[1], d_film, groups)
+                })
+                .await;
             let shape = Shape { height: 2 * SIDES[i], width: 2 * SIDES[(i + 1) % 4], channels };
             let len = images * shape.dim();
             let case = format!("space_to_depth {shape:?}");

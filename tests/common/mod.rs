@@ -145,6 +145,7 @@ macro_rules! tests_of {
     (conv_stages, $run:ident, $engine:expr) => {
         $run! { $engine, conv_stages:
         convolutions_on_odd_shapes, convolutions_on_multiples_of_four,
+        convolutions_for_hardware,
         image_stages_on_odd_shapes, unet_passes_on_odd_shapes }
     };
     (theories, $run:ident, $engine:expr) => {

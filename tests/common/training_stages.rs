@@ -11,7 +11,7 @@ use hidden_gaussian::kernels::finish_step::{RateSchedule, STEP_STATE, TRAINING_C
 use hidden_gaussian::kernels::matmul::Tile;
 use hidden_gaussian::kernels::norm_film_silu::Kept;
 use hidden_gaussian::kernels::{
-    Sigma, adam, batch_draw, batch_noise, denoising_loss, finish_step, noise, noise_features,
+    Fold, Sigma, adam, batch_draw, batch_noise, denoising_loss, finish_step, noise, noise_features,
     norm_film_silu, norm_film_silu_backward, precondition_input, precondition_output, sgd, silu,
     silu_backward, square_sums,
 };
@@ -41,6 +41,8 @@ pub async fn stages_on_odd_shapes(gpu: &Engine) {
                     silu_backward::record(p, v[0], v[1], len)
                 })
                 .await;
+            // Whole steps of a U-Net, below, have folded images.
+            let fold = Fold::none(cols);
             let inputs = [levels.clone(), x.clone(), y.clone()];
             let lens = [rows, len, len, len, 32 * rows];
             failures
@@ -55,7 +57,7 @@ pub async fn stages_on_odd_shapes(gpu: &Engine) {
             for gpu in &tunings(gpu) {
                 failures
                     .compare(case("loss"), gpu, 2, &[x.clone(), y.clone()], &lens, |p, v| {
-                        denoising_loss::record(p, [v[0], v[1], v[2], v[3]], shape)
+                        denoising_loss::record(p, [v[0], v[1], v[2], v[3]], shape, fold)
                     })
                     .await;
             }
@@ -83,7 +85,7 @@ pub async fn stages_on_odd_shapes(gpu: &Engine) {
                 .compare_words(case("batch"), gpu, 2, &inputs, &lens, is_word, |p, v| {
                     batch_draw::record(p, [v[0], v[1], v[3], v[4]], [-0.6, 1.0], rows)?;
                     let views = [v[0], v[2], v[3], v[4], v[5], v[6]];
-                    batch_noise::record(p, EDM, views, [rows, cols, cols])
+                    batch_noise::record(p, EDM, views, [rows, cols, cols], fold)
                 })
                 .await;
         }

@@ -13,7 +13,7 @@ use hidden_gaussian::compute::Engine;
 use hidden_gaussian::kernels::Film;
 use hidden_gaussian::kernels::norm_film_silu::Kept;
 use hidden_gaussian::kernels::{
-    Sigma, denoising_loss, norm_film_silu, norm_film_silu_backward, silu, silu_backward,
+    Fold, Sigma, denoising_loss, norm_film_silu, norm_film_silu_backward, silu, silu_backward,
 };
 use hidden_gaussian::model::{Architecture, Dense, Modulation, Parameters};
 
@@ -83,7 +83,8 @@ fn loss() {
     let d = p.buffer("d", rows * cols).unwrap();
     let losses = p.buffer("losses", rows).unwrap();
     Passes::new(p, losses, None, |p, _| {
-        denoising_loss::record(p, [f, expected, d, losses].map(Into::into), [rows, cols])
+        let views = [f, expected, d, losses].map(Into::into);
+        denoising_loss::record(p, views, [rows, cols], Fold::none(cols))
     })
     .check(&mut table, "denoising_loss", f, d, &whole(f));
 }

@@ -35,14 +35,18 @@ fn constants(kernel: &Kernel) -> Vec<(&'static str, &'static [u32])> {
             ("QUADS_Y", &[1, 4]),
             ("QUADS_X", &[1, 4]),
             ("STEP", &[1, 4]),
+            ("UNROLL", &[1, 4]),
             WIDE,
+            ("SILU", &[0, 1, 2]),
             ("THREADS_X", THREADS),
             ("THREADS_Y", THREADS),
         ],
-        "conv_weight_backward" => vec![("QUADS_Y", &[1, 4]), ("QUADS_X", &[1, 4]), WIDE],
+        "conv_weight_backward" => {
+            vec![("QUADS_Y", &[1, 4]), ("QUADS_X", &[1, 4]), WIDE, ("EVEN", SWITCH)]
+        }
         "column_sums" => vec![WIDE, ("SHARERS", &[1, 8]), ("SHARED", SWITCH)],
         "adam" | "sgd" => vec![WIDE, ("EACH", &[4])],
-        "group_film_silu" => vec![WIDE],
+        "film_backward" | "group_film_silu" => vec![WIDE],
         "square_sums" => vec![WIDE, ROW_THREADS],
         "denoising_loss"
         | "norm_film_silu"

@@ -1,5 +1,5 @@
-//! Prints rates: natively, beside JAX, PyTorch, NumPy and Burn; and in Chromium, beside jax-js and
-//! TensorFlow.js.
+//! Prints rates: natively, beside JAX, PyTorch, NumPy and Burn; in Chromium, beside jax-js and
+//! TensorFlow.js; and what is expected of GPUs that are not here.
 //!
 //! Everything that is compared runs in turns, and the best of several turns counts: other work on
 //! the machine then hits all alike.
@@ -11,7 +11,7 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::{
     process::{cargo, command, root, run, target_dir, which, www},
@@ -30,26 +30,80 @@ const TURN: f64 = 0.5;
 const ROWS: [&str; 7] =
     ["quick", "main", "faithful", "cifar-quick", "cifar", "matmul-1024", "matmul-2048"];
 
+/// What we are called.
+const OURS: &str = "ours";
+
 /// The row whose rate the others are shares of.
 const PEAK: &str = "matmul-1024";
 
-pub(crate) fn bench() -> Result<()> {
-    run(&mut cargo(["bench", "--bench", "rates", "--bench", "matmul"]))?;
-    let python = install_python_peers();
-    let numpy = python.as_ref().map_or_else(|_| PathBuf::new(), Clone::clone);
-    run(cargo(["bench", "--bench", "exact"]).env("PYTHON", numpy))?;
-    natively(&python)?;
-    match site::npm_install_in(&peers()) {
-        Ok(()) => in_chromium(),
-        Err(error) => {
-            println!("\nNot measured beside jax-js and TensorFlow.js: {error:#}");
-            Ok(())
+/// A table, or a few that belong together.
+struct Section {
+    name: &'static str,
+    about: &'static str,
+    run: fn() -> Result<()>,
+}
+
+const SECTIONS: [Section; 6] = [
+    Section {
+        name: "engines",
+        about: "our engines, matrix multiplies and convolutions",
+        run: engines,
+    },
+    Section { name: "native", about: "beside JAX, PyTorch, NumPy and Burn", run: natively },
+    Section { name: "exact", about: "the exact denoisers, beside NumPy", run: exact },
+    Section { name: "theories", about: "the theories of Section V, beside D_M", run: theories },
+    Section {
+        name: "browser",
+        about: "in Chromium, beside jax-js and TensorFlow.js",
+        run: in_chromium,
+    },
+    Section { name: "isa", about: "the shaders on GPUs that are not here", run: isa },
+];
+
+/// One line of help per section.
+pub(crate) fn describe() -> String {
+    SECTIONS.iter().map(|section| format!("  {:<8}  {}\n", section.name, section.about)).collect()
+}
+
+/// Runs all sections, or those in `only`. A section that fails does not keep the others from running.
+pub(crate) fn bench(only: &[String]) -> Result<()> {
+    for name in only {
+        let known = SECTIONS.iter().any(|section| section.name == name);
+        ensure!(known, "unknown section {name:?}; the sections are\n{}", describe());
+    }
+    let mut failed = Vec::new();
+    for Section { name, about, run } in SECTIONS {
+        if !only.is_empty() && only.iter().all(|one| one != name) {
+            continue;
+        }
+        println!("\n== {name}: {about}");
+        if let Err(error) = run() {
+            println!("{name} failed: {error:#}");
+            failed.push(name);
         }
     }
+    ensure!(failed.is_empty(), "not all sections were measured: {}", failed.join(", "));
+    Ok(())
+}
+
+fn engines() -> Result<()> {
+    run(&mut cargo(["bench", "--bench", "rates", "--bench", "matmul", "--bench", "conv"]))
+}
+
+fn exact() -> Result<()> {
+    let python = install_python_peers().unwrap_or_else(|error| {
+        println!("Not beside NumPy: {error:#}");
+        PathBuf::new()
+    });
+    run(cargo(["bench", "--bench", "exact"]).env("PYTHON", python))
+}
+
+fn theories() -> Result<()> {
+    run(&mut cargo(["bench", "--bench", "theories"]))
 }
 
 /// What the compiler of GPUs that are not here makes of our shaders, and of others' if they can be had.
-pub(crate) fn isa() -> Result<()> {
+fn isa() -> Result<()> {
     tools::require(&[Package::Vulkan])?;
     let mut isa = cargo(["run", "--quiet", "--package", "isa", "--"]);
     match capture() {
@@ -116,7 +170,8 @@ fn build_burn() -> Result<PathBuf> {
 }
 
 /// Ours and others on the same cores: one, and all.
-fn natively(python: &Result<PathBuf>) -> Result<()> {
+fn natively() -> Result<()> {
+    let python = &install_python_peers();
     let burn = build_burn();
     for error in [python.as_ref().err(), burn.as_ref().err()].into_iter().flatten() {
         println!("\nNot everybody takes part: {error:#}");
@@ -124,19 +179,19 @@ fn natively(python: &Result<PathBuf>) -> Result<()> {
     let cores = std::thread::available_parallelism()?.get();
     for threads in [1, cores] {
         let ours = cargo(["bench", "--quiet", "--bench", "rates", "--", "turns"]);
-        let mut contestants = vec![Contestant::start("ours", ours, threads)?];
+        let mut contestants = vec![Contestant::start(OURS, ours, threads)?];
         let script = |name: &str, python: &Path| {
             let script = peers().join(format!("{name}_steps.py"));
             command(python, [script.as_os_str(), threads.to_string().as_ref()])
         };
         for (name, file) in [("JAX", "jax"), ("PyTorch", "torch"), ("NumPy", "numpy")] {
             if let Ok(python) = python {
-                contestants.push(Contestant::start(name, script(file, python), threads)?);
+                contestants.extend(Contestant::try_start(name, script(file, python), threads));
             }
         }
         if let Ok(burn) = &burn {
             let program = command::<&str>(burn, []);
-            contestants.push(Contestant::start("Burn", program, threads)?);
+            contestants.extend(Contestant::try_start("Burn", program, threads));
         }
         table(&mut contestants, threads)?;
     }
@@ -144,7 +199,16 @@ fn natively(python: &Result<PathBuf>) -> Result<()> {
 }
 
 /// Prints what everybody reaches, in turns.
-fn table(contestants: &mut [Contestant], threads: usize) -> Result<()> {
+fn table(contestants: &mut Vec<Contestant>, threads: usize) -> Result<()> {
+    // Those that cannot take a single turn are left out.
+    let (row, seconds) = (PEAK, 0.01);
+    contestants.retain_mut(|contestant| match contestant.turn(row, seconds) {
+        Err(error) if contestant.name != OURS => {
+            println!("{} does not take part: {error:#}", contestant.name);
+            false
+        }
+        _ => true,
+    });
     println!("\nNatively, {threads} threads: steps per second; matrix multiplies in GFLOP/s");
     print!("{:<14}", "");
     contestants.iter().for_each(|contestant| print!("{:>9}", contestant.name));
@@ -158,7 +222,11 @@ fn table(contestants: &mut [Contestant], threads: usize) -> Result<()> {
             // In the first turn everything is made, and compiled where it has to be.
             let seconds = if round == 0 { 0.01 } else { TURN };
             for (contestant, best) in contestants.iter_mut().zip(&mut best) {
-                let rate = contestant.turn(row, seconds)?;
+                // One that has ended in the middle has no rate from then on. Without ours there is no table.
+                let rate = match contestant.turn(row, seconds) {
+                    Err(_) if contestant.name != OURS => Rate::NONE,
+                    rate => rate?,
+                };
                 if rate.per_second > best.per_second {
                     *best = rate;
                 }
@@ -213,6 +281,12 @@ impl Contestant {
         Ok(Self { name, process, input, output })
     }
 
+    /// Starts one that others do not need.
+    fn try_start(name: &'static str, program: Command, threads: usize) -> Option<Self> {
+        let started = Self::start(name, program, threads);
+        started.inspect_err(|error| println!("{name} does not take part: {error:#}")).ok()
+    }
+
     fn turn(&mut self, row: &str, seconds: f64) -> Result<Rate> {
         writeln!(self.input, "{row} {seconds}")?;
         let mut line = String::new();
@@ -236,6 +310,7 @@ impl Drop for Contestant {
 /// Ours, jax-js and TensorFlow.js in one Chromium.
 fn in_chromium() -> Result<()> {
     tools::require(&[Package::Chromium])?;
+    site::npm_install_in(&peers())?;
     // Its packages bring the bundler and what drives the browser.
     site::build()?;
     run(&mut cargo(["build", "--profile", "wasm", "--example", "bench", "--target", WASM_TARGET]))?;

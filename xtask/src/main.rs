@@ -39,8 +39,9 @@ Commands:
   format   Format Rust, JavaScript, CSS and HTML
   bench    Print the rates of the engines, natively beside JAX, PyTorch, NumPy and Burn, and in
            Chromium beside jax-js and TensorFlow.js
-      --isa            Instead, print what the compiler of AMD's GPUs makes of the shaders, and how
-                       long a training step should take there
+      --only <SECTION> Run this section only; may be repeated or comma-separated
+      --isa            Short for --only isa: what the compiler of AMD's GPUs makes of the shaders, and
+                       how long a training step should take there
   screenshots
            Take the README's pictures (docs/), and one of every section (target/screenshots/)
 
@@ -57,7 +58,7 @@ enum Task {
     Setup,
     Test { only: Vec<String> },
     Format,
-    Bench { isa: bool },
+    Bench { only: Vec<String> },
     Screenshots,
 }
 
@@ -72,7 +73,7 @@ fn parse() -> Result<Task, lexopt::Error> {
         Some(Value(name)) if name == "setup" => Task::Setup,
         Some(Value(name)) if name == "format" => Task::Format,
         Some(Value(name)) if name == "test" => Task::Test { only: Vec::new() },
-        Some(Value(name)) if name == "bench" => Task::Bench { isa: false },
+        Some(Value(name)) if name == "bench" => Task::Bench { only: Vec::new() },
         Some(Value(name)) if name == "screenshots" => Task::Screenshots,
         Some(Value(name)) => return Err(format!("unknown command {name:?}").into()),
         Some(other) => return Err(other.unexpected()),
@@ -92,8 +93,8 @@ fn parse() -> Result<Task, lexopt::Error> {
             (Task::Build(addresses), Long("page")) => {
                 addresses.page = Some(args.value()?.string()?);
             }
-            (Task::Bench { isa }, Long("isa")) => *isa = true,
-            (Task::Test { only }, Long("only")) => {
+            (Task::Bench { only }, Long("isa")) => only.push("isa".to_owned()),
+            (Task::Test { only } | Task::Bench { only }, Long("only")) => {
                 only.extend(args.value()?.string()?.split(',').map(str::to_owned));
             }
             (_, other) => return Err(other.unexpected()),
@@ -104,7 +105,11 @@ fn parse() -> Result<Task, lexopt::Error> {
 
 fn run() -> Result<ExitCode> {
     match parse().map_err(|error| anyhow!("{error}; see cargo xtask --help"))? {
-        Task::Help => print!("{HELP}\nParts of the test:\n{}", test::describe()),
+        Task::Help => print!(
+            "{HELP}\nParts of the test:\n{}\nSections of the benchmark:\n{}",
+            test::describe(),
+            bench::describe()
+        ),
         Task::Serve(options) => serve::serve(&options)?,
         Task::Dev { port, open } => dev::dev(port, open)?,
         Task::Build(addresses) => site::build_for(addresses)?.print(),
@@ -112,8 +117,7 @@ fn run() -> Result<ExitCode> {
         Task::Setup => tools::setup()?,
         Task::Format => test::format_everything()?,
         Task::Test { only } => return test::test(&only),
-        Task::Bench { isa: false } => bench::bench()?,
-        Task::Bench { isa: true } => bench::isa()?,
+        Task::Bench { only } => bench::bench(&only)?,
         Task::Screenshots => screenshots::screenshots()?,
     }
     Ok(ExitCode::SUCCESS)

@@ -55,8 +55,8 @@ const PARTS: [Part; 17] = [
     Part::page("js", "type check and unit tests of the page (www/test/)", js).needs_site(),
     Part::page("pack", "the npm package installs, and the README's example type-checks", pack)
         .needs_site(),
-    Part::page("web", "wasm-pack tests in headless Chromium (tests/web_*.rs)", web)
-        .needs(&[Package::Chromium, Package::ChromeDriver]),
+    Part::page("web", "wasm-pack tests in headless Chromium and Firefox (tests/web_*.rs)", web)
+        .needs(&[Package::Chromium, Package::ChromeDriver, Package::Firefox, Package::Vulkan]),
     Part::last("e2e", "the built site in Chromium (tests/e2e/)", e2e)
         .needs(&[Package::Chromium, Package::Fonts])
         .needs_site(),
@@ -369,13 +369,21 @@ fn pack(row: &mut Row) -> Result<()> {
 }
 
 fn web(row: &mut Row) -> Result<()> {
-    let (driver, path) = (tools::chrome_driver()?, tools::path_with_wasm_pack()?);
-    // One at a time: wasm-pack does not accept `--no-fail-fast`.
-    for target in ["web_window", "web_worker"] {
-        let mut tests = command("wasm-pack", ["test", "--headless", "--chrome", "--chromedriver"]);
+    let path = tools::path_with_wasm_pack()?;
+    let (chrome, gecko) = (tools::chrome_driver()?, tools::gecko_driver()?);
+    let chromium = ["--chrome", "--chromedriver"];
+    // One at a time: wasm-pack does not accept `--no-fail-fast`. In Firefox, whose adapter is as slow as that of
+    // the native tests, those of the window suffice: they go through every part of both engines.
+    for (options, driver, target) in [
+        (chromium, &chrome, "web_window"),
+        (chromium, &chrome, "web_worker"),
+        (["--firefox", "--geckodriver"], &gecko, "web_window"),
+    ] {
+        let mut tests = command("wasm-pack", ["test", "--headless"]);
         row.tests(
             tests
-                .arg(&driver)
+                .args(options)
+                .arg(driver)
                 .arg(".")
                 .args(["--test", target])
                 .env("PATH", &path)

@@ -8,6 +8,7 @@ use crate::process::{cargo, command, root, run, target_dir, which};
 
 const WASM_PACK: &str = "0.15.1";
 const CARGO_DENY: &str = "0.20.2";
+const GECKO_DRIVER: &str = "0.37.0";
 const TYPOS: &str = "1.51.1";
 
 /// A system package, by its Debian name.
@@ -89,6 +90,7 @@ pub(crate) fn setup() -> Result<()> {
     install(&Package::ALL)?;
     path_with_wasm_pack()?;
     cargo_deny()?;
+    gecko_driver()?;
     typos()?;
     println!("Everything that `cargo xtask test` needs is installed.");
     println!("The tools are in {}", cache_folder()?.display());
@@ -132,7 +134,7 @@ pub(crate) fn chromium() -> Result<PathBuf> {
     which(&names).or_else(mac).context("there is no Chromium or Chrome; run `cargo xtask setup`")
 }
 
-/// Firefox, which needs no driver program.
+/// Firefox, which the tests of the built site drive without a driver program.
 pub(crate) fn firefox() -> Result<PathBuf> {
     which(&["firefox-esr", "firefox"]).context("there is no Firefox; run `cargo xtask setup`")
 }
@@ -154,6 +156,11 @@ pub(crate) fn screen() -> Result<PathBuf> {
 /// The program that drives the browser in wasm tests.
 pub(crate) fn chrome_driver() -> Result<PathBuf> {
     which(&["chromedriver"]).context("there is no chromedriver; run `cargo xtask setup`")
+}
+
+/// The program that drives Firefox in wasm tests. Debian has no package of it.
+pub(crate) fn gecko_driver() -> Result<PathBuf> {
+    Ok(cargo_install("geckodriver", GECKO_DRIVER, "--locked")?.join("geckodriver"))
 }
 
 /// The folder with `wasm-bindgen` and `wasm-bindgen-test-runner`, of the version that the crate is

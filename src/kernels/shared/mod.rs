@@ -2,6 +2,7 @@
 
 mod edm;
 mod film;
+mod fold;
 pub(super) mod optimizer;
 pub(super) mod precondition;
 mod tuning;
@@ -9,4 +10,5 @@ mod verification;
 
 pub use edm::Edm;
 pub use film::Film;
+pub use fold::Fold;
 pub use tuning::{Choice, Rates};

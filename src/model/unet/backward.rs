@@ -1,14 +1,18 @@
 //! The U-Net's backward pass.
 
-use super::forward::{Activation, BlockIn, Context, PlacedUNet, Step};
+use std::cell::Cell;
+
+use super::forward::{Activation, BlockIn, Context, Features, PlacedUNet, Step};
 use super::{Block, ConvLayer, Layers, Norm};
 use crate::compute::{Buffer, Program, View, elements};
 use crate::error::Result;
 use crate::kernels::conv::Channels;
 use crate::kernels::{
-    Sigma, conv_weight_backward, group_film_silu_backward, group_norm_backward, space_to_depth,
+    Sigma, conv_weight_backward, film_backward, group_film_silu_backward, group_norm_backward,
+    space_to_depth,
 };
 use crate::model::{Film, PlacedNetwork, PlacedTraining};
+use crate::shape::Shape;
 
 impl Context {
     /// Records the gradient of [`Self::conv`]'s input, plus `add`.
@@ -22,6 +26,24 @@ impl Context {
     ) -> Result<()> {
         let parameters = self.weights.at(layer.parameters);
         layer.conv(self.rows).record_backward_input(program, d_out, parameters, add, d_x)
+    }
+
+    /// Records the gradient of the input of the activation before [`Self::conv`], without a normalization.
+    fn conv_backward_through_silu(
+        &self,
+        program: &mut Program,
+        layer: ConvLayer,
+        d_out: Channels,
+        activation: Activation,
+        d_x: Buffer,
+        keep: bool,
+    ) -> Result<()> {
+        let (conv, parameters) = (layer.conv(self.rows), self.weights.at(layer.parameters));
+        let Activation { x, film, groups, .. } = activation;
+        let [x, d_x] = [x, d_x.into()].map(|view| Channels::all(view, groups.channels));
+        // With scales and shifts, twice the space was reserved.
+        let behind = d_x.view.buffer.len() / 2;
+        conv.record_backward_through_silu(program, d_out, parameters, x, d_x, film, behind, keep)
     }
 }
 
@@ -47,17 +69,20 @@ impl Activation {
 }
 
 /// The buffers that a backward pass writes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct GradientIn {
     gradients: View,
-    /// Gradient after an activation.
+    /// Gradient after an activation, where it is not multiplied by that of the activation at once.
     d_active: Buffer,
-    /// Gradient between the convolutions of a block.
+    /// Gradient between the convolutions of a block, and behind it that of the activation's argument.
     d_between: Buffer,
     d_film: Film,
     /// Placeholder for the gradients of scales and shifts, which a block's first activation does not have.
     d_unused: Film,
+    /// Space for the parts of two gradients: one is added up while the next is computed.
     parts: Buffer,
+    /// The half that the next gradient takes.
+    half: Cell<usize>,
 }
 
 impl GradientIn {
@@ -70,7 +95,9 @@ impl GradientIn {
         d_out: Channels,
     ) -> Result<()> {
         let (conv, out) = (layer.conv(context.rows), self.gradients.at(layer.parameters));
-        conv_weight_backward::record(program, &conv, x, d_out, self.parts.into(), out)
+        let half = self.half.replace(1 - self.half.get());
+        let parts = self.parts.at(half * (self.parts.len() / 2));
+        conv_weight_backward::record(program, &conv, x, d_out, parts, out)
     }
 
     /// Records the gradients of a block. The gradient of its input replaces that of its output, or goes to
@@ -81,28 +108,63 @@ impl GradientIn {
         context: &Context,
         step: &Step,
         film: Film,
-        d_out: View,
-        d_x: View,
+        d_out: Buffer,
+        d_x: Buffer,
     ) -> Result<()> {
         let Step { block, kept, x } = *step;
         let [inputs, outputs] = block.first.channels;
-        let [first, second] = kept.activations(context, &block, x.into(), film);
+        let [first, second] = kept.activations(context, &block, x.values.into(), film);
         let d_y = Channels::all(d_out, outputs);
-        let d_active = Channels::all(self.d_active, outputs);
-        self.conv(program, context, block.second, Channels::all(kept.modulated, outputs), d_y)?;
-        context.conv_backward_input(program, block.second, d_y, None, d_active)?;
         let d_between = Channels::all(self.d_between, outputs);
         let d_film = self.d_film.at(block.film);
-        second.backward(program, context.norm, d_active.view, d_film, d_between.view, false)?;
-        self.conv(program, context, block.first, Channels::all(kept.active, inputs), d_between)?;
-        let d_active = Channels::all(self.d_active, inputs);
-        context.conv_backward_input(program, block.first, d_between, None, d_active)?;
+        let modulated = Channels::all(kept.between.active, outputs);
+        let pixels = context.rows * block.pixels();
+        // What later stages wait for comes first: it gets the earliest dispatch that has room.
+        if context.norm == Norm::None {
+            context.conv_backward_through_silu(
+                program,
+                block.second,
+                d_y,
+                second,
+                self.d_between,
+                false,
+            )?;
+        } else {
+            let d_active = Channels::all(self.d_active, outputs);
+            context.conv_backward_input(program, block.second, d_y, None, d_active)?;
+            second.backward(program, context.norm, d_active.view, d_film, d_between.view, false)?;
+        }
         if let Some(skip) = block.skip {
-            let pixels = context.rows * block.pixels();
-            skip.backward(program, self.gradients, x, d_out, pixels)?;
             skip.backward_input(context.weights, d_out, d_x, pixels).record(program)?;
         }
-        first.backward(program, context.norm, d_active.view, self.d_unused, d_x, true)
+        self.conv(program, context, block.second, modulated, d_y)?;
+        if let Some(skip) = block.skip {
+            skip.backward(program, self.gradients, x.values, d_out, pixels)?;
+        }
+        if context.norm == Norm::None {
+            context.conv_backward_through_silu(
+                program,
+                block.first,
+                d_between,
+                first,
+                d_x,
+                true,
+            )?;
+            let d = self.d_between.at(self.d_between.len() / 2);
+            film_backward::record(program, second.x, d, d_film, second.groups)?;
+        } else {
+            let d_active = Channels::all(self.d_active, inputs);
+            context.conv_backward_input(program, block.first, d_between, None, d_active)?;
+            first.backward(
+                program,
+                context.norm,
+                d_active.view,
+                self.d_unused,
+                d_x.into(),
+                true,
+            )?;
+        }
+        self.conv(program, context, block.first, Channels::all(x.active, inputs), d_between)
     }
 }
 
@@ -126,20 +188,31 @@ impl UNetTraining {
         gradients: View,
     ) -> Result<Self> {
         let blocks = layers.blocks();
-        let place = |block| BlockIn::place(program, std::slice::from_ref(block), rows);
+        let norm = layers.norm;
+        let place = |block| BlockIn::place(program, norm, std::slice::from_ref(block), rows);
         let kept = blocks.iter().map(place).collect::<Result<_>>()?;
         let forward = PlacedUNet::place(layers, program, rows, weights, kept)?;
-        let like = |program: &mut Program, buffers: &[Buffer]| -> Result<Vec<Buffer>> {
-            buffers.iter().map(|b| program.buffer("gradient of features", b.len())).collect()
+        let like = |program: &mut Program, len: usize| program.buffer("gradient of features", len);
+        let mut like_all = |features: &[Features]| -> Result<Vec<Buffer>> {
+            features.iter().map(|features| like(program, features.len)).collect()
         };
-        let d_entries = like(program, &forward.entries[..layers.down.len()])?;
-        let d_joined = like(program, &forward.joined)?;
-        let d_exits = like(program, &forward.exits)?;
+        let d_entries = like_all(&forward.entries[..layers.down.len()])?;
+        let d_joined = like_all(&forward.joined)?;
+        let mut d_exits = Vec::new();
+        for (level, exit) in forward.exits.iter().enumerate() {
+            let head = forward.head.filter(|_| level == 0);
+            d_exits.push(like(program, head.map_or(exit.len(), |head| head.features.len))?);
+        }
         let [d_active, d_between] = Block::largest(&blocks, rows);
         let columns: usize = blocks.iter().map(|block| 2 * block.second.channels[1]).sum();
         let widest = blocks.iter().map(|block| 2 * block.first.channels[0]).max().unwrap_or(1);
         let parts = |conv: ConvLayer| conv_weight_backward::scratch(program, &conv.conv(rows));
-        let parts = layers.convs().map(parts).max().unwrap_or(1);
+        let parts = layers.convs().map(parts).max().unwrap_or(1).next_multiple_of(4);
+        // Without a normalization, gradients go through an activation at once.
+        let [d_active, d_between] = match norm {
+            Norm::None => [1, elements([2, d_between.next_multiple_of(4)])],
+            Norm::Group => [d_active, d_between],
+        };
         Ok(Self {
             scratch: GradientIn {
                 gradients,
@@ -155,7 +228,8 @@ impl UNetTraining {
                     view: program.buffer("sums over pixels", elements([rows, widest]))?.into(),
                     stride: widest,
                 },
-                parts: program.buffer("parts of a gradient", parts)?,
+                parts: program.buffer("parts of a gradient", elements([2, parts]))?,
+                half: Cell::new(0),
             },
             d_entries,
             d_joined,
@@ -173,34 +247,63 @@ impl PlacedNetwork for UNetTraining {
 
 impl PlacedTraining for UNetTraining {
     fn backward(&self, program: &mut Program, _x: View, d_out: View) -> Result<()> {
+        let (rows, shape) = (self.forward.context.rows, self.forward.layers.shape);
+        let d_unfolded = self.forward.unfolded.into();
+        space_to_depth::record(program, d_out, d_unfolded, rows, shape)?;
+        self.backward_folded(program, self.forward.folded.into(), d_unfolded)
+    }
+
+    fn fold(&self) -> Option<Shape> {
+        Some(self.forward.layers.shape)
+    }
+
+    fn forward_folded(
+        &self,
+        program: &mut Program,
+        x: View,
+        sigma: Sigma,
+        out: View,
+    ) -> Result<()> {
+        self.forward.forward_folded(program, x, sigma, out)
+    }
+
+    fn backward_folded(&self, program: &mut Program, x: View, d_out: View) -> Result<()> {
         let Self { forward, scratch, d_entries, d_joined, d_exits } = self;
         let PlacedUNet { layers, context, joined, exits, .. } = forward;
         let film = forward.modulation.film();
         let block = |program: &mut Program, step: &Step, d_out: Buffer, d_x: Buffer| {
-            scratch.block(program, context, step, film, d_out.into(), d_x.into())
+            scratch.block(program, context, step, film, d_out, d_x)
         };
         let [down, bottom, up] = forward.steps();
         let [folded, c] = layers.input.channels;
-        let d_unfolded = Channels::all(forward.unfolded, folded);
-        space_to_depth::record(program, d_out, d_unfolded.view, context.rows, layers.shape)?;
+        let d_out = Channels::all(d_out, folded);
         let head = forward.head();
-        let last = head.map_or(exits[0], |(_, active)| active);
-        scratch.conv(program, context, layers.output, Channels::all(last, c), d_unfolded)?;
         let d_exit = Channels::all(d_exits[0], c);
-        let d_last = if head.is_some() { Channels::all(scratch.d_active, c) } else { d_exit };
-        context.conv_backward_input(program, layers.output, d_unfolded, None, d_last)?;
-        if let Some((activation, _)) = head {
-            let (d_last, d_unused) = (d_last.view, scratch.d_unused);
-            activation.backward(program, context.norm, d_last, d_unused, d_exit.view, false)?;
+        match head {
+            None => context.conv_backward_input(program, layers.output, d_out, None, d_exit)?,
+            Some((activation, _)) if context.norm == Norm::None => {
+                let d_exit = d_exits[0];
+                let layer = layers.output;
+                context
+                    .conv_backward_through_silu(program, layer, d_out, activation, d_exit, false)?;
+            }
+            Some((activation, _)) => {
+                let d_last = Channels::all(scratch.d_active, c);
+                context.conv_backward_input(program, layers.output, d_out, None, d_last)?;
+                let (d_last, d_unused) = (d_last.view, scratch.d_unused);
+                activation.backward(program, context.norm, d_last, d_unused, d_exit.view, false)?;
+            }
         }
+        let last = head.map_or(exits[0].into(), |(_, active)| active);
+        scratch.conv(program, context, layers.output, Channels::all(last, c), d_out)?;
         for (level, (step, (conv, _))) in up.iter().zip(&layers.up).enumerate() {
             block(program, step, d_exits[level], d_joined[level])?;
             let [wider, c] = conv.channels;
             let d_up = Channels::all(d_joined[level], 2 * c);
             let below = Channels::all(exits[level + 1], wider);
-            scratch.conv(program, context, *conv, below, d_up)?;
             let d_below = Channels::all(d_exits[level + 1], wider);
             context.conv_backward_input(program, *conv, d_up, None, d_below)?;
+            scratch.conv(program, context, *conv, below, d_up)?;
         }
         let d_bottom = d_exits[layers.up.len()];
         for step in bottom.iter().rev() {
@@ -210,15 +313,16 @@ impl PlacedTraining for UNetTraining {
         for (level, (step, (_, conv))) in down.iter().zip(&layers.down).enumerate().rev() {
             let [c, wider] = conv.channels;
             let d_half = Channels::all(d_next, wider);
-            scratch.conv(program, context, *conv, forward.skip(joined, level), d_half)?;
-            let d_skip = forward.skip(d_joined, level);
+            let d_skip = forward.skip(d_joined[level], level);
             let d_entry = Channels::all(d_entries[level], c);
             context.conv_backward_input(program, *conv, d_half, Some(d_skip), d_entry)?;
+            let skip = forward.skip(joined[level].values, level);
+            scratch.conv(program, context, *conv, skip, d_half)?;
             block(program, step, d_entries[level], d_entries[level])?;
             d_next = d_entries[level];
         }
-        let folded = Channels::all(forward.folded, folded);
-        scratch.conv(program, context, layers.input, folded, Channels::all(d_next, c))?;
+        let x = Channels::all(x, folded);
+        scratch.conv(program, context, layers.input, x, Channels::all(d_next, c))?;
         forward.modulation.backward(program, scratch.gradients, scratch.d_film.view)
     }
 }

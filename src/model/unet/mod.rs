@@ -262,7 +262,7 @@ impl Network for UNet {
     ) -> Result<Box<dyn PlacedNetwork>> {
         // No backward pass follows, so all blocks use the same space.
         let blocks = self.layers.blocks();
-        let block = BlockIn::place(program, &blocks, rows)?;
+        let block = BlockIn::place(program, self.layers.norm, &blocks, rows)?;
         let blocks = vec![block; blocks.len()];
         Ok(Box::new(PlacedUNet::place(&self.layers, program, rows, weights, blocks)?))
     }

@@ -42,7 +42,7 @@ fn spoil_products(kernel: &str, source: String) -> String {
 
 /// Spoils one image of a convolution, equally in every run.
 fn spoil_convolutions(kernel: &str, source: String) -> String {
-    let spoilt = "var value = sums + vec4f(f32(image / 8u));";
+    let spoilt = "var value = sums + Value(f32(image / 8u));";
     if kernel == "conv" { source.replace("var value = sums;", spoilt) } else { source }
 }
 
