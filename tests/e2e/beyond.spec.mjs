@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { siteTest } from "./harness.mjs";
-import { choose, number, open, ready, until } from "./page.mjs";
+import { choose, live, number, open, ready, until } from "./page.mjs";
 
 siteTest("the league is sorted, and changes with the network", { webgpu: [false] }, async (page) => {
   await open(page, "", "league");
@@ -32,6 +32,18 @@ siteTest("the league is sorted, and changes with the network", { webgpu: [false]
   await choose(page, "league.n", "few");
   await until("few images", async () => (await number(page, "league.n")) < 100);
   assert.notDeepEqual(await standings(), many);
+});
+
+siteTest("on photographs the Gaussian predicts the network best", { webgpu: [false] }, async (page) => {
+  await open(page, "?league.run=cifar-cifar10", "league");
+  await page.locator('[data-claim="league.gaussian"][data-verdict="holds"]').waitFor();
+  const rows = page.locator('#league [data-part="standings"] tr');
+  const ids = await rows.evaluateAll((all) => all.map((row) => row.dataset.denoiser));
+  assert.deepEqual(ids.slice(0, 2), ["trained", "gaussian"]);
+  // Derivatives of photographs are not recorded, and the figure says whose it shows.
+  await ready(page, "window");
+  assert.match(await live(page, "window.network"), /U-Net on faces/);
+  assert.equal(await page.locator("#window .fields canvas").count(), 6);
 });
 
 siteTest("the covariance predicts where memorizing begins", { webgpu: [false] }, async (page) => {

@@ -57,3 +57,26 @@ siteTest("an MLP learns principal axes in order, a U-Net all at once", { webgpu:
   await page.locator('[data-claim="modes.weaker"][data-verdict="holds"]').waitFor();
   assert.ok(Number.parseFloat(await live(page, "modes.mlp")) > 0.3);
 });
+
+siteTest("modes come in order on digits, too", { webgpu: [false] }, async (page) => {
+  await open(page, "", "modes");
+  const faces = await live(page, "modes.mlp");
+  await choose(page, "modes.run", "main-mnist");
+  await page.waitForFunction(
+    (before) => document.querySelector('[data-live="modes.mlp"]')?.textContent !== before,
+    faces,
+  );
+  await page.locator('[data-claim="modes.order"][data-verdict="holds"]').waitFor();
+  // What is recorded nowhere is not offered.
+  assert.equal(
+    await page.locator('#clocks [data-control="clocks.run"] label[hidden]').count(),
+    2 - (await recordedClocks(page)),
+  );
+});
+
+/** How many runs of the clocks there are besides the one on faces. @param {import("playwright-core").Page} page */
+const recordedClocks = (page) =>
+  page.evaluate(async () => {
+    const index = await (await fetch("./runs/index.json")).json();
+    return index.filter((/** @type {any} */ { experiment }) => experiment === "clocks").length - 1;
+  });
