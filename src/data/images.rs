@@ -1,4 +1,4 @@
-//! Pictures that the browser decoded.
+//! Decoded pictures.
 
 use super::{Builder, Shape};
 use crate::error::{Error, Result};

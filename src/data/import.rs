@@ -19,7 +19,7 @@ pub enum Format {
     Npy,
     /// A set that is shipped with the page.
     Packed,
-    /// A picture, which the browser must decode.
+    /// A picture, which has to be decoded first.
     Picture,
     /// A tape archive.
     Tar,
@@ -145,5 +145,5 @@ fn check_size(bytes: &[u8]) -> Result<()> {
 }
 
 fn pictures() -> Error {
-    Error::bad_input("Pictures must be decoded by the browser first", "Drop them on the page")
+    Error::bad_input("Pictures must be decoded before they are imported", "Drop them on the page")
 }
