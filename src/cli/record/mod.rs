@@ -66,6 +66,9 @@ const MOST_BYTES: u64 = 8_000_000;
 /// The first seed of every run. Figures draw the numbers of all seeds, and the pictures of this one.
 const SEED: u64 = 1;
 
+/// The seeds of Figures 1 to 3 and of the disjoint halves.
+const SEEDS: Range<u64> = SEED..SEED + 3;
+
 /// A run that is shipped with the page.
 struct Recording {
     experiment: &'static str,
@@ -82,7 +85,7 @@ struct Recording {
 const fn transition(preset: Preset, data: &'static str, title: &'static str) -> Recording {
     let run = |this: &Recording, session: &Session<'_>| {
         session.run::<Transition>(this, |config| {
-            config.seeds = this.seeds().collect();
+            config.seeds = SEEDS.collect();
             // A CIFAR-10 image takes as much space as twelve faces.
             config.evaluation.shown = if this.preset == Preset::Cifar { 8 } else { 12 };
         })
@@ -108,7 +111,7 @@ const fn paper_sampler(preset: Preset, data: &'static str, title: &'static str) 
 
 const fn gaussian_bias(preset: Preset, data: &'static str, title: &'static str) -> Recording {
     let run = |this: &Recording, session: &Session<'_>| {
-        session.run::<GaussianBias>(this, |config| config.seeds = this.seeds().collect())
+        session.run::<GaussianBias>(this, |config| config.seeds = SEEDS.collect())
     };
     Recording {
         experiment: GaussianBias::NAME,
@@ -124,7 +127,7 @@ const fn gaussian_bias(preset: Preset, data: &'static str, title: &'static str) 
 const fn strong(preset: Preset, data: &'static str, title: &'static str) -> Recording {
     let run = |this: &Recording, session: &Session<'_>| {
         let report = session.run::<StrongGeneralization>(this, |config| {
-            config.seeds = this.seeds().map(|seed| [2 * seed - 1, 2 * seed]).collect();
+            config.seeds = SEEDS.map(|seed| [2 * seed - 1, 2 * seed]).collect();
         })?;
         Ok(report.map(|mut report| {
             // The two networks are compared only with each other.
@@ -145,7 +148,7 @@ const fn strong(preset: Preset, data: &'static str, title: &'static str) -> Reco
 
 const fn emergence(preset: Preset, data: &'static str, title: &'static str) -> Recording {
     let run = |this: &Recording, session: &Session<'_>| {
-        let change = |config: &mut emergence::Config| config.seeds = this.seeds().collect();
+        let change = |config: &mut emergence::Config| config.seeds = SEEDS.collect();
         let report = session.run::<Emergence>(this, change)?;
         Ok(report.map(|mut report| {
             // There are many networks at many checkpoints. Of the lists over noise levels, Figure 3 draws only
@@ -193,15 +196,17 @@ const fn edge(preset: Preset, data: &'static str, title: &'static str) -> Record
     Recording { experiment: "edge", preset, data, side: None, variant: None, title, run }
 }
 
-/// The findings of a report, by network or by pair.
-fn points(report: &mut Value) -> Vec<&mut Value> {
+/// The findings of a report, by network or by pair: one list, or several with names.
+fn findings(report: &mut Value) -> Vec<&mut Vec<Value>> {
     match &mut report["findings"] {
-        Value::Array(list) => list.iter_mut().collect(),
-        Value::Object(lists) => {
-            lists.values_mut().filter_map(Value::as_array_mut).flatten().collect()
-        }
+        Value::Array(list) => vec![list],
+        Value::Object(lists) => lists.values_mut().filter_map(Value::as_array_mut).collect(),
         _ => Vec::new(),
     }
+}
+
+fn points(report: &mut Value) -> impl Iterator<Item = &mut Value> {
+    findings(report).into_iter().flatten()
 }
 
 /// Keeps pictures, and what is drawn beside them, only for the first seed.
@@ -261,24 +266,18 @@ static RECORDINGS: [Recording; 34] = [
     plain::<League>(Preset::Main, "mnist", "The league of theories: an MLP on MNIST"),
     plain::<League>(Preset::Faithful, "faces", "The league of theories: a U-Net on faces"),
     plain::<League>(Preset::Cifar, "cifar10", "The league of theories: a U-Net on CIFAR-10"),
-    transition(Preset::Cifar, "cifar10", "Figure 1: a U-Net on CIFAR-10, two seeds"),
+    transition(Preset::Cifar, "cifar10", "Figure 1: a U-Net on CIFAR-10, three seeds"),
     paper_sampler(Preset::Cifar, "cifar10", "A U-Net on CIFAR-10 with the paper's sampler"),
-    gaussian_bias(Preset::Cifar, "cifar10", "Figure 2: a U-Net on CIFAR-10"),
-    strong(Preset::Cifar, "cifar10", "Disjoint halves: a U-Net on CIFAR-10"),
-    emergence(Preset::Cifar, "cifar10", "Figure 3: U-Nets on CIFAR-10 over width and time"),
+    gaussian_bias(Preset::Cifar, "cifar10", "Figure 2: a U-Net on CIFAR-10, three seeds"),
+    strong(Preset::Cifar, "cifar10", "Disjoint halves: a U-Net on CIFAR-10, three pairs of seeds"),
+    emergence(
+        Preset::Cifar,
+        "cifar10",
+        "Figure 3: U-Nets on CIFAR-10 over width and time, three seeds",
+    ),
 ];
 
 impl Recording {
-    /// The seeds of a recording: fewer on photographs, where a network takes as long as a hundred on faces.
-    fn seeds(&self) -> Range<u64> {
-        let count = match (self.preset, self.experiment) {
-            (Preset::Cifar, Transition::NAME) => 2,
-            (Preset::Cifar, _) => 1,
-            _ => 3,
-        };
-        SEED..SEED + count
-    }
-
     fn name(&self) -> String {
         let variant = self.variant.map_or(String::new(), |variant| format!("-{variant}"));
         format!("{}-{}-{}{variant}", self.experiment, self.preset.name(), self.data)
@@ -408,10 +407,10 @@ impl Session<'_> {
                 let recorded = fewer["config"]["seeds"].take();
                 fewer["config"]["seeds"] = expected["config"]["seeds"].clone();
                 match missing_seeds(&recorded, &expected["config"]["seeds"]) {
-                    Some(missing) if same(&fewer) && fewer["findings"].is_array() => {
+                    Some(missing) if same(&fewer) => {
                         let mut config = serial::to_value(&config)?;
                         config["seeds"] = missing;
-                        add_seeds(&mut fewer, &compute(serial::read(config)?)?);
+                        add_seeds(&mut fewer, &mut compute(serial::read(config)?)?);
                         fewer["record"] = self.how(recording);
                         fewer
                     }
@@ -494,16 +493,16 @@ fn missing_seeds(recorded: &Value, expected: &Value) -> Option<Value> {
 
 /// Adds what networks from further seeds found to a recorded report. Networks do not depend on each other,
 /// so this is what all of them would have found together.
-fn add_seeds(report: &mut Value, further: &Value) {
-    let place = |list: &Value, item: &Value| {
-        list.as_array().into_iter().flatten().position(|other| other == item)
-    };
-    let (sizes, seeds) = (report["config"]["sizes"].clone(), report["config"]["seeds"].clone());
-    if let (Value::Array(all), Value::Array(new)) =
-        (&mut report["findings"], further["findings"].clone())
-    {
-        all.extend(new);
-        all.sort_by_key(|point| (place(&sizes, &point["n"]), place(&seeds, &point["seed"])));
+fn add_seeds(report: &mut Value, further: &mut Value) {
+    let seeds = report["config"]["seeds"].clone();
+    let place = |seed: &Value| seeds.as_array().and_then(|all| all.iter().position(|s| s == seed));
+    for (all, new) in findings(report).into_iter().zip(findings(further)) {
+        all.append(new);
+        // The order of a run of all seeds. The steps of a network are in order already.
+        all.sort_by_key(|point| {
+            let width = point["architecture"]["width"].as_u64();
+            (width, point["n"].as_u64(), place(&point["seed"]))
+        });
     }
     let seconds = [&report["seconds"], &further["seconds"]].map(|v| v.as_f64().unwrap_or(0.0));
     report["seconds"] = json!(seconds[0] + seconds[1]);
