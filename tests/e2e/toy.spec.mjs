@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { siteTest } from "./harness.mjs";
-import { live, number, open, slider } from "./page.mjs";
+import { live, number, open, slider, until } from "./page.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -97,9 +97,9 @@ siteTest("points move by the arrow keys and go by Delete; the slider changes σ"
   const arrows = () => page.locator('#toy [data-part="empirical"] .toy-arrows path').getAttribute("d");
   const high = await arrows();
   await slider(page, "toy.sigma").press("Home");
-  assert.notEqual(await arrows(), high);
+  await until("other arrows are drawn", async () => (await arrows()) !== high);
   // Under reduced motion the noise falls in one step.
   const lowest = await slider(page, "toy.sigma").inputValue();
   await page.locator('#toy [data-part="play"]').click();
-  assert.notEqual(await slider(page, "toy.sigma").inputValue(), lowest);
+  await until("the noise has fallen", async () => (await slider(page, "toy.sigma").inputValue()) !== lowest);
 });

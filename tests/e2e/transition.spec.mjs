@@ -15,6 +15,7 @@ import {
   panelState,
   ready,
   runWorkers,
+  until,
   untilForgotten,
   untilSaved,
   violations,
@@ -173,7 +174,7 @@ siteTest("the slider goes from copies to the Gaussian's images", { webgpu: [fals
   assert.ok((await number(page, "hero.memorized")) <= 5);
   assert.match(await live(page, "hero.quality"), /lower/);
   assert.ok((await number(page, "hero.cosine")) > cosine);
-  assert.notEqual(await pixels(page, "hero", "trained"), copies);
+  await until("other samples are drawn", async () => (await pixels(page, "hero", "trained")) !== copies);
   await page.waitForFunction((n) => location.search.includes(`hero.n=${n}`), many);
   await page.reload();
   await ready(page, "hero");
@@ -187,7 +188,7 @@ siteTest("the first picture changes its images by one click", { webgpu: [false] 
   await choose(page, "hero.data", "faces");
   await page.waitForFunction(() => document.querySelector("#hero [data-samples]")?.getAttribute("height") === "16");
   await ready(page, "hero");
-  assert.notEqual(await pixels(page, "hero", "nearest"), photographs);
+  await until("faces are drawn", async () => (await pixels(page, "hero", "nearest")) !== photographs);
   await page.waitForFunction(() => location.search.includes("hero.data=faces"));
 });
 
@@ -228,7 +229,7 @@ siteTest("a point of Figure II.1 is chosen by click and by key", { webgpu: [fals
   const many = await pixels(page, "transition", "trained");
   await clickChart(page, "gl", 0);
   await page.waitForFunction(() => document.querySelector('[data-live="transition.n"]')?.textContent === "64");
-  assert.notEqual(await pixels(page, "transition", "trained"), many);
+  await until("other samples are drawn", async () => (await pixels(page, "transition", "trained")) !== many);
   await clickChart(page, "memorized", 1);
   await page.waitForFunction((n) => document.querySelector('[data-live="transition.n"]')?.textContent === n, most);
 

@@ -366,7 +366,7 @@ fn the_script_for_slurm_is_a_script() {
     let output = sweep.plan_again(&folder.with_extension("json"), 3, &["--slurm", "--cpus", "2"]);
     let script = String::from_utf8(output.stdout).unwrap();
     for line in
-        ["--array=0-2", "--cpus-per-task=2", "--signal=TERM@60", "--requeue", "afterok:$array"]
+        ["--array=0-2", "--cpus-per-task=2", "--signal=TERM@60", "--requeue", "afterany:$array"]
     {
         assert!(script.contains(line), "{line}: {script}");
     }

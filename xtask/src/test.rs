@@ -150,6 +150,10 @@ pub(crate) fn test(only: &[String]) -> Result<ExitCode> {
     print!("\n{}", table(&rows, start.elapsed().as_secs_f32()));
     let total = Tally::sum(&rows);
     println!("{} passed, {} failed, {} skipped", total.passed, total.failed, total.skipped);
+    for (row, name) in rows.iter().flat_map(|row| row.failures.iter().map(move |name| (row, name)))
+    {
+        println!("FAILED  {}: {name}", row.name);
+    }
     Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -161,6 +165,7 @@ impl Part {
         if let Err(error) = self.try_run(no_site, &mut row) {
             println!("{} FAILED: {error:#}", self.name);
             row.tally.failed += 1;
+            row.failures.push(format!("{error:#}"));
         }
         row.seconds = start.elapsed().as_secs_f32();
         row
@@ -188,6 +193,8 @@ struct Tally {
 pub(crate) struct Row {
     name: &'static str,
     tally: Tally,
+    /// What failed, to be named once more at the end.
+    failures: Vec<String>,
     seconds: f32,
 }
 
@@ -218,7 +225,12 @@ impl Row {
     /// Counts a command that passes or fails as a whole.
     pub(crate) fn check(&mut self, command: &mut Command) -> Result<()> {
         let passed = run_lines(command, |line| println!("{:<6} | {line}", self.name))?;
-        *(if passed { &mut self.tally.passed } else { &mut self.tally.failed }) += 1;
+        if passed {
+            self.tally.passed += 1;
+        } else {
+            self.tally.failed += 1;
+            self.failures.push(format!("{command:?}"));
+        }
         Ok(())
     }
 
@@ -229,12 +241,27 @@ impl Row {
         let passed = run_lines(command, |line| {
             println!("{:<6} | {line}", self.name);
             self.tally.read(line);
+            // Node names them twice.
+            if let Some(name) = failed_test(line)
+                && !self.failures.iter().any(|known| known == name)
+            {
+                self.failures.push(name.to_owned());
+            }
         })?;
         if !passed && self.tally.failed == before {
             self.tally.failed += 1;
+            self.failures.push(format!("{command:?}"));
         }
         Ok(())
     }
+}
+
+/// The test that a line of Rust's or Node's test runner says has failed, without Node's time.
+fn failed_test(line: &str) -> Option<&str> {
+    if let Some(name) = line.strip_prefix("test ") {
+        return name.strip_suffix(" ... FAILED");
+    }
+    line.strip_prefix("✖ ")?.rsplit_once(" (").map(|(name, _)| name)
 }
 
 impl Tally {
@@ -485,14 +512,28 @@ mod tests {
     }
 
     #[test]
+    fn failed_tests_are_named() {
+        assert_eq!(failed_test("test a::b ... FAILED"), Some("a::b"));
+        assert_eq!(failed_test("test a::b ... ok"), None);
+        assert_eq!(failed_test("✖ a chart (with WebGPU) (12.3ms)"), Some("a chart (with WebGPU)"));
+        assert_eq!(failed_test("✖ failing tests:"), None);
+    }
+
+    #[test]
     fn the_table_lines_up() {
         let rows = [
             Row {
                 name: "unit",
                 tally: Tally { passed: 120, failed: 0, skipped: 1 },
                 seconds: 61.25,
+                failures: Vec::new(),
             },
-            Row { name: "e2e", tally: Tally { passed: 3, failed: 2, skipped: 0 }, seconds: 9.0 },
+            Row {
+                name: "e2e",
+                tally: Tally { passed: 3, failed: 2, skipped: 0 },
+                seconds: 9.0,
+                failures: Vec::new(),
+            },
         ];
         let expected = "\
 part       tests  passed  failed skipped  seconds

@@ -37,7 +37,8 @@ pub(super) fn script(folder: &Folder, resources: &Resources, slurm: &Slurm) -> R
     let time = &slurm.time;
     Ok(format!(
         r#"#!/bin/bash
-# Submits a sweep to Slurm, and its merge, which waits for all shards. Run it with bash.
+# Submits a sweep to Slurm, and its merge, which waits for the end of all shards and names those that failed.
+# Run it with bash.
 set -euo pipefail
 mkdir -p {shards}
 
@@ -66,7 +67,7 @@ exit "$status"
 EOF
 )
 
-merge=$(sbatch --parsable --dependency="afterok:$array" <<'EOF'
+merge=$(sbatch --parsable --dependency="afterany:$array" <<'EOF'
 #!/bin/bash
 #SBATCH --job-name={name}-merge
 #SBATCH --ntasks=1
