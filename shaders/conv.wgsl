@@ -212,8 +212,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
 #each i QUADS_Y
 #each j QUADS_X
 #each r 4
-                sum_$i_$j_$r = sum_$i_$j_$r + w_$s_$j[0] * x_$s_$i[$r].x + w_$s_$j[1] * x_$s_$i[$r].y
-                    + w_$s_$j[2] * x_$s_$i[$r].z + w_$s_$j[3] * x_$s_$i[$r].w;
+                sum_$i_$j_$r = product(sum_$i_$j_$r, w_$s_$j, x_$s_$i[$r]);
 #end
 #end
 #end

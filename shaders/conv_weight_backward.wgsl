@@ -159,8 +159,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
                 let rows_$i = rows_of_x(x_$i, x_pixels);
 #each j QUADS_X
 #each r 4
-                sum_$i_$j_$r = sum_$i_$j_$r + columns_$j[0] * rows_$i[$r].x + columns_$j[1] * rows_$i[$r].y
-                    + columns_$j[2] * rows_$i[$r].z + columns_$j[3] * rows_$i[$r].w;
+                sum_$i_$j_$r = product(sum_$i_$j_$r, columns_$j, rows_$i[$r]);
 #end
 #end
 #end

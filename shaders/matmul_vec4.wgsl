@@ -2,8 +2,7 @@
 // and stored four at a time, along extents that are multiples of four.
 //
 // The columns of block x are four rows of A, four deep; the columns of block y are four depths of B,
-// four columns wide. So the columns of y * x are rows of C. It is written as a chain of sums: for a product
-// of matrices, a GPU would add each dot product in an instruction of its own.
+// four columns wide. So the columns of y * x are rows of C.
 
 alias Value = vec4f;
 const WIDE = 4u;
@@ -51,8 +50,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
 #each i QUADS_Y
 #each j QUADS_X
 #each r 4
-        sum_$i_$j_$r = sum_$i_$j_$r + y_$j[0] * x_$i[$r].x + y_$j[1] * x_$i[$r].y
-            + y_$j[2] * x_$i[$r].z + y_$j[3] * x_$i[$r].w;
+        sum_$i_$j_$r = product(sum_$i_$j_$r, y_$j, x_$i[$r]);
 #end
 #end
 #end

@@ -190,6 +190,9 @@ pub struct Profile {
     pub parts: u32,
     /// Threads that share a row and synchronize to add it up.
     pub row_threads: u32,
+    /// Whether a GPU in hardware is meant: its threads need others beside them while they wait for what they
+    /// load.
+    pub hardware: bool,
     /// Whether independent stages share a dispatch: that saves time on a GPU in hardware, but compiling
     /// takes longer.
     pub packs: bool,
@@ -208,6 +211,7 @@ impl Default for Profile {
             tile: Tile::default(),
             parts: 16,
             row_threads: 64,
+            hardware: true,
             packs: true,
             members_at_once: usize::MAX,
         }

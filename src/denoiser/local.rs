@@ -9,10 +9,11 @@ use crate::error::{Error, Result};
 use crate::kernels::local_tile::{self, LocalTile, MAX_SIDE, STATE};
 use crate::kernels::{Sigma, divide_rows};
 
-/// Training images in a tile. A tile is one dispatch, which must not take long on a GPU.
-const TILE: usize = 64;
-/// Training images in a tile if every image is compared at every shift.
-const EQUIVARIANT_TILE: usize = 4;
+/// Training images in a tile. A tile is one dispatch, which must not take long on a GPU. On the CPU, multiples of
+/// 16 fill its vectors.
+const TILE: usize = 256;
+/// Training images in a tile, times their pixels, if every image is compared at every shift.
+const EQUIVARIANT_TILE: usize = 16 * 16 * 16;
 
 /// A local score machine, in the paper's notation for noise added to clean images:
 ///
@@ -117,7 +118,11 @@ impl Placed for PlacedLocal {
     fn record(&self, program: &mut Program, x: View, sigma: Sigma, out: View) -> Result<()> {
         let [height, width, channels] = self.tile.shape;
         let dim = height * width * channels;
-        let size = if self.tile.equivariant { EQUIVARIANT_TILE } else { TILE };
+        let size = if self.tile.equivariant {
+            EQUIVARIANT_TILE.div_ceil(height * width).min(TILE)
+        } else {
+            TILE
+        };
         for first in (0..self.end).step_by(size) {
             let tile = LocalTile { first, images: size.min(self.end - first), ..self.tile };
             let views = [

@@ -21,7 +21,7 @@ pub static KERNEL: Kernel = Kernel {
 pub fn record(program: &mut Program, x: View, out: View, [rows, cols]: [usize; 2]) -> Result<()> {
     let params = Params { rows: rows as u32, cols: cols as u32 };
     let wide = wide(cols, &[x, out], program.members());
-    let sharers = sharers(program.profile().row_threads, rows);
+    let sharers = sharers(program.profile().hardware, rows);
     let constants =
         [("WIDE", wide as u32), ("SHARERS", sharers as u32), ("SHARED", u32::from(sharers > 1))];
     let workgroups = [(cols / wide).div_ceil(THREADS / sharers), 1];
@@ -30,9 +30,9 @@ pub fn record(program: &mut Program, x: View, out: View, [rows, cols]: [usize; 2
 
 /// Threads that share the rows of a column. In hardware they hide each other's memory latency; in software
 /// they would wait for each other.
-const fn sharers(row_threads: u32, rows: usize) -> usize {
+const fn sharers(hardware: bool, rows: usize) -> usize {
     match rows {
-        _ if row_threads < THREADS as u32 => 1,
+        _ if !hardware => 1,
         0..32 => 1,
         32..1024 => 8,
         _ => THREADS,

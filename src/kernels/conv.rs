@@ -17,12 +17,12 @@ use std::mem::take;
 use super::group_film_silu::Affines;
 use super::matmul::{Tile, silu};
 use super::silu::slope;
-use super::{Call, THREADS, VALUE, VIEWS, aligned, params, side_by_side, wgsl};
+use super::{Call, PRODUCT, VALUE, VIEWS, aligned, params, side_by_side, wgsl};
 use super::{Film, PARAMETER_ALIGN};
 use crate::compute::gemm::Operand;
 use crate::compute::memory::Memory;
 use crate::compute::simd::{self, Vectorized, load, mul_add, store};
-use crate::compute::{Access, Kernel, Program, View};
+use crate::compute::{Access, Kernel, Profile, Program, View};
 use crate::error::Result;
 use crate::platform::WASM_VECTORS;
 
@@ -242,7 +242,7 @@ impl Conv {
             keep: silu.map_or(0, |silu| silu.keep.into()),
         };
         let [quads_y, quads_x] = quads(program, [self.batch, target_channels]);
-        let Tile { threads_x, threads_y, .. } = program.profile().tile;
+        let Profile { tile: Tile { threads_x, threads_y, .. }, hardware, .. } = *program.profile();
         let step = if source_channels.is_multiple_of(4) { 4 } else { 1 };
         let members = program.members();
         let modulation = film.map(|Film { view, stride }| Channels { view, stride });
@@ -275,6 +275,7 @@ impl Conv {
                 ("UNROLL", unroll),
                 ("WIDE", if wide { 4 } else { 1 }),
                 ("SILU", kind),
+                ("HARDWARE", hardware.into()),
                 ("THREADS_X", threads_x),
                 ("THREADS_Y", threads_y),
             ],
@@ -312,8 +313,7 @@ struct Silu {
 /// mostly waits for its loads, two; with four, registers run out. In software a second would only take
 /// registers.
 fn unroll(program: &Program, source_channels: usize) -> u32 {
-    let hardware = program.profile().row_threads >= THREADS as u32;
-    if hardware && source_channels.is_multiple_of(8) { 2 } else { 1 }
+    if program.profile().hardware && source_channels.is_multiple_of(8) { 2 } else { 1 }
 }
 
 /// The direction of a stage.
@@ -351,7 +351,7 @@ params! {
 /// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "conv",
-    wgsl: &[VIEWS, VALUE, wgsl!("conv.wgsl")],
+    wgsl: &[VIEWS, VALUE, PRODUCT, wgsl!("conv.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("source", Access::Read),

@@ -10,7 +10,9 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use super::conv::{self, Channels, Conv, TAPS, TILE_ROWS};
-use super::{Call, THREADS, VALUE, VIEWS, aligned, column_sums, cut_and_work, params, wgsl};
+use super::{
+    Call, PRODUCT, THREADS, VALUE, VIEWS, aligned, column_sums, cut_and_work, params, wgsl,
+};
 use crate::compute::gemm::blocks;
 use crate::compute::memory::Memory;
 use crate::compute::simd::{self, Vectorized, load, mul_add, store};
@@ -40,7 +42,7 @@ params! {
 /// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "conv_weight_backward",
-    wgsl: &[VIEWS, VALUE, wgsl!("conv_weight_backward.wgsl")],
+    wgsl: &[VIEWS, VALUE, PRODUCT, wgsl!("conv_weight_backward.wgsl")],
     params: Params::FIELDS,
     bindings: &[("x", Access::Read), ("d_out", Access::Read), ("out", Access::Write)],
     cpu,
@@ -66,7 +68,7 @@ impl Cut {
         let span = conv.batch.div_ceil(profile.parts as usize);
         let parts = conv.batch.div_ceil(span);
         let [height, _] = conv.output_size();
-        let busy = parts > 1 && profile.row_threads >= THREADS as u32;
+        let busy = parts > 1 && profile.hardware;
         let members = program.members();
         let most = if busy { BUSY / (parts * members * workgroups(program, conv)) } else { 1 };
         // Of two rows, at least one meets every tap.
@@ -80,8 +82,7 @@ impl Cut {
 /// half of what a thread loads is then multiplied twice.
 fn quads(program: &Program, conv: &Conv) -> [u32; 2] {
     let quads = conv::quads(program, conv.channels);
-    let hardware = program.profile().row_threads >= THREADS as u32;
-    let twice = quads == [1, 1] && hardware && conv.channels[0].is_multiple_of(8);
+    let twice = quads == [1, 1] && program.profile().hardware && conv.channels[0].is_multiple_of(8);
     if twice { [2, 1] } else { quads }
 }
 
@@ -146,7 +147,13 @@ pub fn record(
     let workgroups = [workgroups(program, conv), parts];
     let wide = if wide { 4 } else { 1 };
     let even = u32::from([conv.batch, span].iter().all(|count| count.is_multiple_of(4)));
-    let constants = [("QUADS_Y", quads_y), ("QUADS_X", quads_x), ("WIDE", wide), ("EVEN", even)];
+    let constants = [
+        ("QUADS_Y", quads_y),
+        ("QUADS_X", quads_x),
+        ("WIDE", wide),
+        ("EVEN", even),
+        ("HARDWARE", program.profile().hardware.into()),
+    ];
     program.stage(&KERNEL, &constants, &params, &bindings, workgroups)?;
     if parts > 1 {
         column_sums::record(program, scratch, out, [parts, parameters])?;

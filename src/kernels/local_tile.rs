@@ -15,6 +15,7 @@
 //! before.
 
 use std::cell::Cell;
+use std::mem;
 
 use super::softmax_tile::{LOWEST, exp_weight};
 use super::{Call, Sigma, VIEWS, params, side_by_side, wgsl};
@@ -111,24 +112,47 @@ pub fn record(
     program.stage(&KERNEL, &[], &params, &bindings, [rows, 1])
 }
 
-/// Candidates whose logits are compared before the state changes.
-const GROUP: usize = 8;
+/// Training images that are compared side by side. Rows of pixels are too short to fill vectors. The number is
+/// the same on every processor, and so are the sums.
+const LANES: usize = 16;
 
-/// Scratch space of a thread for one row, kept from call to call so that running allocates nothing.
+/// One number for each of these images.
+type Lanes = [f32; LANES];
+
+/// Calls `number` for each image. What it captures should be copies: behind references, the compiler finds no
+/// vectors.
+#[inline(always)]
+fn lanes(number: impl Fn(usize) -> f32) -> Lanes {
+    let mut all = [0.0; LANES];
+    for (lane, value) in all.iter_mut().enumerate() {
+        *value = number(lane);
+    }
+    all
+}
+
+/// Scratch space of a thread, kept from call to call so that running allocates nothing.
 #[derive(Default)]
 struct Scratch {
-    /// Squared differences with a border of `radius` pixels, and their sums over powers of two.
-    padded: Vec<f32>,
-    doubled: Vec<f32>,
-    /// Sums along rows, with a border above and below.
-    tall: Vec<f32>,
-    /// Logits of a group of candidates.
-    logits: Vec<f32>,
-    top: Vec<f32>,
+    /// Which pixel of a training image is under each pixel.
+    shifted: Vec<usize>,
+    /// Squared differences of a row of pixels with a border, or sums of a column; their sums over powers of
+    /// two; and over the window.
+    padded: Vec<Lanes>,
+    powers: [Vec<Lanes>; 2],
+    sums: Vec<Lanes>,
+    /// Sums along rows.
+    rows: Vec<Lanes>,
+    /// Squared distances of windows.
+    distances: Vec<Lanes>,
+    /// Σ w of each pixel, and the weighted sums of values.
+    weights: Vec<Lanes>,
+    values: Vec<Lanes>,
 }
 
 thread_local! {
     static SCRATCH: Cell<Scratch> = Cell::default();
+    /// The images of a tile, side by side.
+    static PACKED: Cell<Vec<Lanes>> = const { Cell::new(Vec::new()) };
 }
 
 fn cpu(call: &mut Call<'_>) {
@@ -140,6 +164,8 @@ fn cpu(call: &mut Call<'_>) {
     let dim = pixels * p.channels as usize;
     let begin = (range[0].max(p.first) - p.first).min(p.images) as usize;
     let end = ((range[1].max(p.first) - p.first).min(p.images) as usize).max(begin);
+    let mut packed = PACKED.take();
+    pack(&images[begin * dim..end * dim], dim, &mut packed);
     let work = p.rows as usize * (end - begin) * p.shifts as usize * pixels * 24;
     let pieces = if call.threads(work) > 1 { p.rows as usize } else { 1 };
     let rows = (p.rows as usize).div_ceil(pieces);
@@ -159,7 +185,8 @@ fn cpu(call: &mut Call<'_>) {
                 simd::run(Row {
                     p,
                     x: &x[row * dim..][..dim],
-                    images: &images[begin * dim..end * dim],
+                    images: &packed,
+                    count: end - begin,
                     tightness: 0.5 / (sigma * sigma),
                     radius,
                     state,
@@ -170,13 +197,29 @@ fn cpu(call: &mut Call<'_>) {
             }
         },
     );
+    PACKED.set(packed);
+}
+
+/// Lays groups of images of `dim` numbers side by side. The last group is filled up with zeros.
+fn pack(images: &[f32], dim: usize, packed: &mut Vec<Lanes>) {
+    packed.clear();
+    packed.resize(images.len().div_ceil(LANES * dim) * dim, [0.0; LANES]);
+    for (images, group) in images.chunks(LANES * dim).zip(packed.chunks_exact_mut(dim)) {
+        for (lane, image) in images.chunks_exact(dim).enumerate() {
+            for (lanes, &value) in group.iter_mut().zip(image) {
+                lanes[lane] = value;
+            }
+        }
+    }
 }
 
 /// One noisy image against all candidates of a tile.
 struct Row<'a> {
     p: Params,
     x: &'a [f32],
-    images: &'a [f32],
+    /// The images, side by side, and how many there are.
+    images: &'a [Lanes],
+    count: usize,
     /// `1 / 2σ²`.
     tightness: f32,
     radius: usize,
@@ -187,97 +230,77 @@ struct Row<'a> {
 
 impl Vectorized for Row<'_> {
     #[inline(always)]
-    fn run<const LANES: usize, const PAIR: usize, const FMA: bool>(self) {
-        let Self { p, x, images, tightness, radius, state, out, scratch } = self;
+    fn run<const WIDTH: usize, const PAIR: usize, const FMA: bool>(self) {
+        let Self { p, x, images, count, tightness, radius, state, out, scratch } = self;
         let [height, width, channels] = [p.height, p.width, p.channels].map(|v| v as usize);
         let (pixels, dim) = (height * width, height * width * channels);
-        let wraps = p.shifts > 1;
-        let frame = Frame { height, width, channels, radius, wraps };
+        let frame = Frame { height, width, channels, radius, wraps: p.shifts > 1 };
+        let (state, _) = state.as_chunks_mut::<STATE>();
         if p.reset == 1 {
-            for state in state.as_chunks_mut::<STATE>().0 {
-                *state = [LOWEST, 0.0];
-            }
+            state.fill([LOWEST, 0.0]);
             out.fill(0.0);
         }
-        scratch.logits.resize(GROUP * pixels, 0.0);
-        scratch.top.resize(pixels, 0.0);
-        let shifts = p.shifts as usize;
-        let candidates = images.len() / dim * shifts;
-        let mut first = 0;
-        while first < candidates {
-            let count = GROUP.min(candidates - first);
-            for (i, logits) in scratch.logits.chunks_exact_mut(pixels).take(count).enumerate() {
-                let candidate = first + i;
-                let image = &images[candidate / shifts * dim..][..dim];
-                let shift = candidate % shifts;
-                frame.distances(
-                    x,
-                    image,
-                    [shift / width, shift % width],
-                    [&mut scratch.padded, &mut scratch.doubled, &mut scratch.tall],
-                    logits,
-                );
-                for logit in logits.iter_mut() {
-                    *logit *= -tightness;
-                }
+        let alone = |value: f32| {
+            let mut lanes = [0.0; LANES];
+            lanes[0] = value;
+            lanes
+        };
+        scratch.weights.clear();
+        scratch.weights.extend(state.iter().map(|state| alone(state[1])));
+        scratch.values.clear();
+        scratch.values.extend(out.iter().map(|&value| alone(value)));
+        scratch.distances.resize(pixels, [0.0; LANES]);
+        for (group, images) in images.chunks_exact(dim).enumerate() {
+            let lanes = LANES.min(count - group * LANES);
+            for shift in 0..p.shifts as usize {
+                frame.shift([shift / width, shift % width], &mut scratch.shifted);
+                frame.distances(x, images, scratch);
+                update(&frame, images, lanes, tightness, scratch, state);
             }
-            update(&frame, images, [first, count, shifts], scratch, state, out);
-            first += count;
+        }
+        for (state, weights) in state.iter_mut().zip(&scratch.weights) {
+            state[1] = weights.iter().sum();
+        }
+        for (out, values) in out.iter_mut().zip(&scratch.values) {
+            *out = values.iter().sum();
         }
     }
 }
 
-/// Adds a group of candidates to the sums.
+/// Adds a group of candidates, of which there are `count`, to the sums.
 #[inline(always)]
 fn update(
     frame: &Frame,
-    images: &[f32],
-    [first, count, shifts]: [usize; 3],
+    images: &[Lanes],
+    count: usize,
+    tightness: f32,
     scratch: &mut Scratch,
-    state: &mut [f32],
-    out: &mut [f32],
+    state: &mut [[f32; STATE]],
 ) {
-    let Frame { width, channels, .. } = *frame;
-    let pixels = frame.height * width;
-    let dim = pixels * channels;
-    let (state, _) = state.as_chunks_mut::<STATE>();
-    let top = &mut scratch.top[..pixels];
-    for (top, state) in top.iter_mut().zip(&*state) {
-        *top = state[0];
-    }
-    for logits in scratch.logits.chunks_exact(pixels).take(count) {
-        for (top, &logit) in top.iter_mut().zip(logits) {
-            *top = if logit > *top { logit } else { *top };
+    let channels = frame.channels;
+    let Scratch { shifted, distances, weights, values, .. } = scratch;
+    let sums = weights.iter_mut().zip(values.chunks_exact_mut(channels));
+    let pixels = state.iter_mut().zip(&*distances).zip(sums).zip(&*shifted);
+    for ((([top, _], distances), (weights, values)), &from) in pixels {
+        let distances = *distances;
+        let mut logits = lanes(|i| -tightness * distances[i]);
+        if count < LANES {
+            logits[count..].fill(LOWEST);
         }
-    }
-    for ((state, &top), out) in state.iter_mut().zip(&*top).zip(out.chunks_exact_mut(channels)) {
-        if top > state[0] {
-            let scale = exp_weight(state[0] - top);
-            *state = [top, scale * state[1]];
-            out.iter_mut().for_each(|v| *v *= scale);
+        // Seldom: the largest of n logits in any order changes ln n times.
+        if logits.iter().fold(false, |any, logit| any | (logit > top)) {
+            let largest = logits.iter().fold(*top, |max, &l| if l > max { l } else { max });
+            let scale = exp_weight(*top - largest);
+            *top = largest;
+            weights.iter_mut().for_each(|weight| *weight *= scale);
+            values.as_flattened_mut().iter_mut().for_each(|value| *value *= scale);
         }
-    }
-    for (i, logits) in scratch.logits.chunks_exact_mut(pixels).take(count).enumerate() {
-        for (logit, &top) in logits.iter_mut().zip(&*top) {
-            *logit = exp_weight(*logit - top);
-        }
-        for (state, &weight) in state.iter_mut().zip(&*logits) {
-            state[1] += weight;
-        }
-        let candidate = first + i;
-        let image = &images[candidate / shifts * dim..][..dim];
-        let shift = candidate % shifts;
-        if channels == 1 && shift == 0 {
-            for ((out, &value), &weight) in out.iter_mut().zip(image).zip(&*logits) {
-                *out += weight * value;
-            }
-            continue;
-        }
-        let pixels = frame.shifted([shift / width, shift % width]);
-        for ((out, from), &weight) in out.chunks_exact_mut(channels).zip(pixels).zip(&*logits) {
-            for (out, &value) in out.iter_mut().zip(&image[from * channels..][..channels]) {
-                *out += weight * value;
-            }
+        let (top, before) = (*top, *weights);
+        let new = lanes(|i| exp_weight(logits[i] - top));
+        *weights = lanes(|i| before[i] + new[i]);
+        for (values, image) in values.iter_mut().zip(&images[from * channels..]) {
+            let (before, image) = (*values, *image);
+            *values = lanes(|i| before[i] + new[i] * image[i]);
         }
     }
 }
@@ -294,88 +317,116 @@ struct Frame {
 }
 
 impl Frame {
-    /// Maps each pixel to the pixel under it in an image shifted by `[dy, dx]`.
-    fn shifted(self, [dy, dx]: [usize; 2]) -> impl Iterator<Item = usize> {
+    /// Writes which pixel of an image shifted by `[dy, dx]` is under each pixel.
+    fn shift(self, [dy, dx]: [usize; 2], shifted: &mut Vec<usize>) {
         let Self { height, width, .. } = self;
-        (0..height).flat_map(move |i| {
+        shifted.clear();
+        for i in 0..height {
             let row = (i + dy) % height * width;
-            (0..width).map(move |j| row + (j + dx) % width)
-        })
+            shifted.extend((row + dx..row + width).chain(row..row + dx));
+        }
     }
 
-    /// Writes to `out` the squared distance of the windows around each pixel.
+    /// Writes the squared distances of the windows around each pixel.
     ///
     /// Sums over the window are sums along rows, then along columns, each made of sums of 1, 2, 4, …
     /// neighbours, so that no number is ever subtracted.
     #[inline(always)]
-    fn distances(
-        self,
-        x: &[f32],
-        y: &[f32],
-        [dy, dx]: [usize; 2],
-        [padded, doubled, tall]: [&mut Vec<f32>; 3],
-        out: &mut [f32],
-    ) {
-        let Self { height, width, channels, radius, wraps } = self;
-        // A window larger than the image covers all of it, and no pixel twice.
-        let [down, across] = [height, width].map(|side| {
-            let most = if wraps { (side - 1) / 2 } else { side - 1 };
-            radius.min(most)
-        });
-        let wide = width + 2 * across;
-        padded.clear();
-        padded.resize(wide, 0.0);
-        doubled.clear();
-        doubled.resize(wide, 0.0);
-        tall.clear();
-        tall.resize((height + 2 * down) * width, 0.0);
-        for i in 0..height {
-            let from = (i + dy) % height;
-            let (x, y) = (&x[i * width * channels..], &y[from * width * channels..]);
-            let inner = &mut padded[across..across + width];
-            if channels == 1 && dx == 0 {
-                for ((q, x), y) in inner.iter_mut().zip(x).zip(y) {
-                    *q = (x - y) * (x - y);
+    fn distances(self, x: &[f32], images: &[Lanes], scratch: &mut Scratch) {
+        let Self { height, width, channels, .. } = self;
+        let Scratch { shifted, padded, powers, sums, rows, distances, .. } = scratch;
+        rows.resize(height * width, [0.0; LANES]);
+        let pixels = x.chunks_exact(width * channels).zip(shifted.chunks_exact(width));
+        let mut window = Window::new(self, width, padded, powers);
+        for (sums, (x, shifted)) in rows.chunks_exact_mut(width).zip(pixels) {
+            let pixels = x.chunks_exact(channels).zip(shifted);
+            for (sum, (x, &from)) in window.inner().iter_mut().zip(pixels) {
+                let mut squares = [0.0; LANES];
+                for (&x, &image) in x.iter().zip(&images[from * channels..]) {
+                    let before = squares;
+                    squares = lanes(|i| before[i] + (x - image[i]) * (x - image[i]));
                 }
-            } else {
-                for (j, q) in inner.iter_mut().enumerate() {
-                    let at = (j + dx) % width * channels;
-                    let pair = x[j * channels..].iter().zip(&y[at..]).take(channels);
-                    *q = pair.map(|(x, y)| (x - y) * (x - y)).sum();
-                }
+                *sum = squares;
             }
-            if wraps {
-                padded.copy_within(width..width + across, 0);
-                padded.copy_within(across..2 * across, width + across);
+            window.sums(sums);
+        }
+        let mut window = Window::new(self, height, padded, powers);
+        sums.resize(height, [0.0; LANES]);
+        for column in 0..width {
+            for (sum, row) in window.inner().iter_mut().zip(rows.chunks_exact(width)) {
+                *sum = row[column];
             }
-            window_sums(
-                padded,
-                doubled,
-                2 * across + 1,
-                1,
-                &mut tall[(down + i) * width..][..width],
-            );
+            window.sums(sums);
+            for (row, sum) in distances.chunks_exact_mut(width).zip(&*sums) {
+                row[column] = *sum;
+            }
         }
-        if wraps {
-            tall.copy_within(height * width..(height + down) * width, 0);
-            tall.copy_within(down * width..2 * down * width, (height + down) * width);
-        }
-        doubled.resize(tall.len(), 0.0);
-        window_sums(tall, doubled, 2 * down + 1, width, out);
     }
 }
 
-/// `out[i] = Σ source[i + k · step]` over `k < count`, from sums of powers of two.
+/// The window along one side of the image.
+struct Window<'a> {
+    radius: usize,
+    wraps: bool,
+    /// A row or column with a border.
+    padded: &'a mut [Lanes],
+    powers: &'a mut [Vec<Lanes>; 2],
+}
+
+impl<'a> Window<'a> {
+    #[inline(always)]
+    fn new(
+        frame: Frame,
+        side: usize,
+        padded: &'a mut Vec<Lanes>,
+        powers: &'a mut [Vec<Lanes>; 2],
+    ) -> Self {
+        // A window larger than the image covers all of it, and no pixel twice.
+        let radius = frame.radius.min(if frame.wraps { (side - 1) / 2 } else { side - 1 });
+        padded.clear();
+        padded.resize(side + 2 * radius, [0.0; LANES]);
+        for powers in &mut *powers {
+            powers.resize(padded.len(), [0.0; LANES]);
+        }
+        Self { radius, wraps: frame.wraps, padded, powers }
+    }
+
+    /// What the border surrounds.
+    #[inline(always)]
+    fn inner(&mut self) -> &mut [Lanes] {
+        let end = self.padded.len() - self.radius;
+        &mut self.padded[self.radius..end]
+    }
+
+    /// Writes the sums over the window around each element.
+    #[inline(always)]
+    fn sums(&mut self, out: &mut [Lanes]) {
+        let Self { radius, wraps, .. } = *self;
+        if wraps {
+            self.padded.copy_within(out.len()..out.len() + radius, 0);
+            self.padded.copy_within(radius..2 * radius, out.len() + radius);
+        }
+        let powers = self.powers.each_mut().map(Vec::as_mut_slice);
+        window_sums(self.padded, powers, 2 * radius + 1, out);
+    }
+}
+
+/// `out[i] = Σ source[i + k]` over `k < count`, which is odd, from sums of powers of two.
 #[inline(always)]
-fn window_sums(source: &[f32], doubled: &mut [f32], count: usize, step: usize, out: &mut [f32]) {
-    let mut done = 0;
-    out.fill(0.0);
-    doubled[..source.len()].copy_from_slice(source);
-    // doubled[i] is the sum of `size` neighbours from i on.
-    let (mut size, mut len) = (1, source.len());
+fn window_sums(source: &[Lanes], powers: [&mut [Lanes]; 2], count: usize, out: &mut [Lanes]) {
+    out.copy_from_slice(&source[..out.len()]);
+    if count == 1 {
+        return;
+    }
+    // Loops over all lanes of all elements, each from one place to another: the compiler finds vectors in those.
+    let (source, out) = (source.as_flattened(), out.as_flattened_mut());
+    let [mut sums, mut next] = powers.map(<[Lanes]>::as_flattened_mut);
+    add_ahead(source, 1, sums);
+    // sums[i] is the sum of `size` neighbours from i on.
+    let (mut size, mut done) = (2, 1);
     loop {
         if count & size != 0 {
-            for (out, &sum) in out.iter_mut().zip(&doubled[done * step..]) {
+            for (out, sum) in out.iter_mut().zip(&sums[done * LANES..]) {
                 *out += sum;
             }
             done += size;
@@ -383,12 +434,18 @@ fn window_sums(source: &[f32], doubled: &mut [f32], count: usize, step: usize, o
         if 2 * size > count {
             return;
         }
-        len -= size * step;
-        let (left, right) = (0..len, size * step);
-        for i in left {
-            doubled[i] += doubled[i + right];
-        }
+        add_ahead(sums, size, next);
+        mem::swap(&mut sums, &mut next);
         size *= 2;
+    }
+}
+
+/// `out[i] = source[i] + source[i + distance]`.
+#[inline(always)]
+fn add_ahead(source: &[f32], distance: usize, out: &mut [f32]) {
+    let pairs = source.iter().zip(&source[distance * LANES..]);
+    for (out, (here, ahead)) in out.iter_mut().zip(pairs) {
+        *out = here + ahead;
     }
 }
 
@@ -398,15 +455,14 @@ mod tests {
 
     #[test]
     fn window_sums_add_every_neighbour_once() {
-        let source: Vec<f32> = (0..23).map(|i| (i * i % 7) as f32).collect();
-        for step in [1, 2, 3] {
-            for count in [1, 2, 3, 5, 7] {
-                let mut out = vec![f32::NAN; source.len() - (count - 1) * step];
-                window_sums(&source, &mut vec![0.0; source.len()], count, step, &mut out);
-                for (i, &sum) in out.iter().enumerate() {
-                    let expected: f32 = (0..count).map(|k| source[i + k * step]).sum();
-                    assert_eq!(sum, expected, "step {step}, {count} neighbours");
-                }
+        let source: Vec<Lanes> = (0..23).map(|i| [(i * i % 7) as f32; LANES]).collect();
+        for count in [1, 3, 5, 7, 21] {
+            let mut out = vec![[f32::NAN; LANES]; source.len() + 1 - count];
+            let scratch = &mut [(); 2].map(|()| vec![[0.0; LANES]; source.len()]);
+            window_sums(&source, scratch.each_mut().map(Vec::as_mut_slice), count, &mut out);
+            for (i, sums) in out.iter().enumerate() {
+                let expected: f32 = source[i..i + count].iter().map(|lanes| lanes[0]).sum();
+                assert_eq!(*sums, [expected; LANES], "{count} neighbours");
             }
         }
     }

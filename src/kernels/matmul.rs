@@ -4,7 +4,7 @@
 //! transposed. The epilogue adds to what `C` held, adds a bias row and applies an activation, so
 //! that none of them costs a pass over memory.
 
-use super::{Call, THREADS, VIEWS, matmul_vec4, matmul_workgroup, params, side_by_side, wgsl};
+use super::{Call, VIEWS, matmul_vec4, matmul_workgroup, params, side_by_side, wgsl};
 pub use crate::compute::Tile;
 use crate::compute::gemm::{Operand, gemm};
 use crate::compute::{Access, Kernel, Profile, Program, View};
@@ -116,10 +116,9 @@ impl Matmul {
     /// that many results one after the other, which remain to be added up.
     #[must_use]
     pub fn parts(&self, program: &Program) -> usize {
-        let Profile { parts, row_threads, .. } = *program.profile();
+        let Profile { parts, hardware, .. } = *program.profile();
         let mut most = parts as usize;
-        if parts > 1 && row_threads >= THREADS as u32 {
-            // In hardware, threads that wait for what they load need others beside them.
+        if parts > 1 && hardware {
             most *= (self.k / (2 * LONG)).clamp(1, 4);
         }
         let long = self.k >= LONG && self.m * self.n <= SMALL && self.keep == Keep::Nothing;
@@ -151,6 +150,7 @@ impl Matmul {
     fn record_parts(self, program: &mut Program, tile: Tile, parts: usize) -> Result<()> {
         let Self { m, n, k, .. } = self;
         let members = program.members();
+        let hardware = program.profile().hardware.into();
         let (kernel, tile) = if tile.depth > 0 {
             (&matmul_workgroup::KERNEL, matmul_workgroup::fill(tile, [m, n], parts * members))
         } else if matmul_vec4::fits(&self, tile, members) {
@@ -194,6 +194,7 @@ impl Matmul {
                 ("DEPTH", tile.depth),
                 ("WORKGROUP_WORDS", matmul_workgroup::words(tile)),
                 ("SPLIT", u32::from(parts > 1)),
+                ("HARDWARE", hardware),
             ],
             &params,
             &[

@@ -168,6 +168,8 @@ const fn compact<const N: usize>(text: &[u8]) -> ([u8; N], usize) {
 /// WGSL for kernels that take one number or four at a time, by the constant `WIDE`.
 pub const VALUE: &str = wgsl!("shared/value.wgsl");
 
+/// WGSL of a matrix times a vector, added to a sum, in the form that the constant `HARDWARE` asks for.
+pub const PRODUCT: &str = wgsl!("shared/product.wgsl");
 /// WGSL that every kernel begins with.
 pub const VIEWS: &str = wgsl!("shared/views.wgsl");
 /// WGSL of the random numbers.
