@@ -3,8 +3,8 @@
 // same taps. STEP source channels are multiplied at a time: 4, or 1 if 4 does not divide them. UNROLL such steps
 // are loaded before the first is computed, so that a thread waits less often.
 // WIDE = 4 if channels and views are such that four channels can be loaded and stored at once, else 1.
-// SILU = 1: silu(result * (1 + g) + b) is stored behind the result. SILU = 2, with ADJOINT = 1: the result is
-// multiplied by the derivative of that activation, whose argument comes from `addend`.
+// SILU = 1: silu(result * (1 + g) + b) is stored behind the result; with ADJOINT = 1, the result is multiplied by
+// the derivative of that activation, whose argument comes from `addend`.
 
 struct Params {
     batch: u32,
@@ -120,7 +120,8 @@ fn finish_value(member: u32, image: u32, pixel: u32, col: u32, sums: Value) {
     let at = (base(4u, member) + row * p.target_stride + col) / WIDE;
     let add_at = (base(2u, member) + row * p.add_stride + col) / WIDE;
     var value = sums;
-#if SILU == 2
+#if SILU == 1
+#if ADJOINT == 1
     let affine = modulation(member, image, col);
     let u = addend[add_at] * affine[0] + affine[1];
     // No overflow on either side.
@@ -135,6 +136,7 @@ fn finish_value(member: u32, image: u32, pixel: u32, col: u32, sums: Value) {
         value += out[at];
     }
 #end
+#end
     if ADJOINT == 0u {
         value += parameters[(base(1u, member) + p.bias + col) / WIDE];
     }
@@ -143,10 +145,12 @@ fn finish_value(member: u32, image: u32, pixel: u32, col: u32, sums: Value) {
     }
     out[at] = value;
 #if SILU == 1
+#if ADJOINT == 0
     let affine = modulation(member, image, col);
     let u = value * affine[0] + affine[1];
     let e = exp(-abs(u));
     out[at + p.behind / WIDE] = u * select(Value(1.0), e, u < Value(0.0)) / (1.0 + e);
+#end
 #end
 }
 

@@ -367,9 +367,10 @@ fn cancel(row: &mut Row) -> Result<()> {
     ignored(row, "cancelling::")
 }
 
-/// Runs native tests that a plain `cargo test` ignores, because they need a GPU or an idle machine.
+/// Runs native tests that a plain `cargo test` ignores, because they need a GPU or an idle machine. One at a time:
+/// a software adapter uses all cores for one device, and its driver has crashed with several.
 fn ignored(row: &mut Row, filter: &str) -> Result<()> {
-    let mut tests = cargo_test(["--test", "native", "--", "--ignored", filter]);
+    let mut tests = cargo_test(["--test", "native", "--", "--ignored", "--test-threads=1", filter]);
     if env::var_os("XDG_RUNTIME_DIR").is_none() {
         // Otherwise Mesa prints an error for every device.
         tests.env("XDG_RUNTIME_DIR", env::temp_dir());
