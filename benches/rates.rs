@@ -8,6 +8,7 @@
 #![cfg_attr(target_arch = "wasm32", no_main)]
 #![cfg(not(target_arch = "wasm32"))]
 
+#[expect(dead_code, reason = "other benches use the rest")]
 mod cases;
 
 use std::collections::BTreeMap;

@@ -44,6 +44,14 @@ pub async fn matmul() -> Result<f64, JsValue> {
     Ok(cases::matmul(cases::TILE).await?)
 }
 
+/// Names of the denoisers, and the seconds in which each denoises 16 faces of 16 × 16 pixels with 1024 to learn from,
+/// on the CPU engine.
+#[wasm_bindgen]
+pub async fn theories() -> Result<JsValue, JsValue> {
+    let seconds = cases::theories(1024, 16, None).await?;
+    Ok(serde_wasm_bindgen::to_value(&seconds)?)
+}
+
 /// GFLOP/s of D_M on the CPU engine.
 #[wasm_bindgen]
 pub async fn empirical() -> Result<f64, JsValue> {

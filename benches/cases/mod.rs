@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use hidden_gaussian::compute::{Engine, Loaded, Routine};
-use hidden_gaussian::data::TrainingSets;
 use hidden_gaussian::data::faces::faces;
-use hidden_gaussian::data::{Dataset, Shape};
-use hidden_gaussian::denoiser::{Denoiser, Empirical};
+use hidden_gaussian::data::{Dataset, Faces, Shape, TrainingSets};
+use hidden_gaussian::denoiser::{Denoiser, DenoiserId, Empirical, Fit, table};
 use hidden_gaussian::kernels::Sigma;
 use hidden_gaussian::kernels::matmul::{Layout, Matmul};
 use hidden_gaussian::model::Architecture;
@@ -112,16 +111,43 @@ pub async fn empirical() -> Result<f64> {
     let (n, dim, rows) = (8192, 256, 64);
     let images: Arc<[f32]> = faces(1, n as u32, 16)?.images().into();
     let empirical = Empirical::new(TrainingSets::single(images, dim)?);
+    let seconds = denoising(&empirical, &vec![0.0; rows * dim], 0.5, 1.0).await?;
+    Ok(2.0 * 2e-9 * (rows * n * dim) as f64 / seconds)
+}
+
+/// Seconds in which each denoiser of the table that is fitted to `n` faces of 16 × 16 pixels denoises `rows` others
+/// on the CPU engine; or only D_M and the one called `only`.
+pub async fn theories(
+    n: usize,
+    rows: usize,
+    only: Option<DenoiserId>,
+) -> Result<Vec<(&'static str, f64)>> {
+    let engine = Engine::cpu();
+    let split = Faces { size: 16, count: (n + rows) as u32, seed: 1 }.draw()?.split(1, rows)?;
+    let sets = TrainingSets::single(split.subset(0..n)?, split.dim())?;
+    let to = Fit { engine: &engine, sets: &sets, shape: split.shape() };
+    let chosen = |id| id == DenoiserId::EMPIRICAL || only.is_none_or(|only| only == id);
+    let mut seconds = Vec::new();
+    for entry in table::fitted().filter(|entry| chosen(entry.id)) {
+        let denoiser = entry.fit(&to).await?;
+        // At σ = 1 no window is at its smallest or largest.
+        let time = denoising(&*denoiser, split.held_out(), 1.0, 0.5).await?;
+        seconds.push((entry.id.name(), time));
+    }
+    Ok(seconds)
+}
+
+/// Seconds in which `denoiser` denoises the rows of `x` on the CPU engine: the fastest run in some time.
+async fn denoising(denoiser: &dyn Denoiser, x: &[f32], sigma: f32, measured: f64) -> Result<f64> {
     let mut program = Engine::cpu().program(1)?;
-    let x = program.buffer("x", rows * dim)?;
-    let out = program.buffer("D_M(x)", rows * dim)?;
-    let sigma = program.shared("σ", 1)?;
-    let placed = empirical.place(&mut program, rows)?;
+    let out = program.buffer("D(x)", x.len())?;
+    let rows = x.len() / denoiser.dim();
+    let x = program.constant("x", &x.into())?;
+    let sigma = program.constant("σ", &[sigma].into())?;
+    let placed = denoiser.place(&mut program, rows)?;
     let routine = program
         .routine("denoise", |p| placed.record(p, x.into(), Sigma::shared(sigma), out.into()))?;
-    let mut loaded = Engine::cpu().load(program).await?;
-    loaded.upload(sigma, &[0.5_f32])?;
-    Ok(2.0 * 2e-9 * (rows * n * dim) as f64 / fastest(&mut loaded, routine, 1.0)?)
+    fastest(&mut Engine::cpu().load(program).await?, routine, measured)
 }
 
 /// Seconds of the fastest of several runs: the machine may be busy with other things.

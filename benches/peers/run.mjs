@@ -194,6 +194,14 @@ try {
     const share = ((100 * empirical) / matmul).toFixed(0);
     console.log(`D_M, N = 8192, d = 256, batch 64    ${empirical.toFixed(1)} GFLOP/s, ${share} % of it`);
 
+    console.log("\nDenoisers fitted to 1024 faces of 16×16 pixels, on 16 others");
+    const times = await ask("denoisers", { action: "denoisers" });
+    await stop("denoisers");
+    const [, memorizing] = times.find(([name]) => name === "empirical");
+    for (const [name, seconds] of times) {
+      console.log(`${name.padEnd(16)}${seconds.toPrecision(3).padStart(9)} s  ${(seconds / memorizing).toPrecision(3)} × D_M`);
+    }
+
     const cores = await page.evaluate(() => navigator.hardwareConcurrency);
     console.log(
       `\nAll ${cores} workers at once, steps/s in sum; and ${MEMBERS} members on all of them, as in the page, against one on one`,

@@ -423,7 +423,7 @@ fn web(row: &mut Row) -> Result<()> {
 
 /// The tests that may run beside others: they mostly wait for the page.
 fn e2e(row: &mut Row) -> Result<()> {
-    in_chromium(row, "none", 2)
+    in_chromium(row, "none", 3)
 }
 
 /// The tests that measure time.

@@ -1,6 +1,6 @@
 // This crate.
 
-import init, { Training, empirical, images, matmul } from "hidden-gaussian-bench/bench.js";
+import init, { empirical, images, matmul, Training, theories } from "hidden-gaussian-bench/bench.js";
 import wasm from "hidden-gaussian-bench/bench_bg.wasm?url";
 
 const load = () => init({ module_or_path: wasm });
@@ -18,6 +18,12 @@ export async function start({ engine, preset, members }) {
 export async function rates() {
   await load();
   return { matmul: await matmul(), empirical: await empirical() };
+}
+
+/** Pairs of a denoiser's name and the seconds in which it denoises 16 images. */
+export async function denoisers() {
+  await load();
+  return theories();
 }
 
 /** The images that everybody learns. */

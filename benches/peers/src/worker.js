@@ -21,6 +21,9 @@ const actions = {
   async rates() {
     return (await contestants.ours()).rates();
   },
+  async denoisers() {
+    return (await contestants.ours()).denoisers();
+  },
   async pool({ size }) {
     return (await contestants.ours()).pool(size);
   },
