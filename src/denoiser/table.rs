@@ -168,6 +168,10 @@ pub struct Entry {
     /// What it is computed from.
     #[serde(rename = "needs")]
     pub origin: Origin,
+    /// Multiply-adds of denoising one image of `d` numbers after a fit to `n` images, or as many as take the same
+    /// time. Estimates and the cut of sweeps depend on it.
+    #[serde(skip)]
+    pub work: fn(n: f64, d: f64) -> f64,
 }
 
 impl Entry {
@@ -215,6 +219,7 @@ pub static TABLE: &[Entry] = &[
         label: "Trained network",
         about: "A network trained to remove noise from the training images.",
         origin: Origin::Training,
+        work: |_, _| 0.0,
     },
     Entry {
         id: DenoiserId::LINEAR,
@@ -224,6 +229,7 @@ pub static TABLE: &[Entry] = &[
         label: "Best linear fit",
         about: "The linear map that best matches the trained network at each noise level.",
         origin: Origin::Distillation,
+        work: |_, d| d * d,
     },
     Entry {
         id: DenoiserId::GAUSSIAN,
@@ -233,6 +239,7 @@ pub static TABLE: &[Entry] = &[
         label: "Gaussian denoiser",
         about: "The optimal denoiser of a Gaussian with the training images' mean and covariance.",
         origin: Origin::Fit(|to| Box::pin(async { Ok(boxed(Gaussian::fit(to.sets)?)) })),
+        work: |_, d| 2.0 * d * d,
     },
     Entry {
         id: DenoiserId::EMPIRICAL,
@@ -242,6 +249,7 @@ pub static TABLE: &[Entry] = &[
         label: "Memorizing denoiser",
         about: "The optimal denoiser of the training images themselves: it can only reproduce them.",
         origin: Origin::Fit(|to| Box::pin(async { Ok(boxed(Empirical::new(to.sets.clone()))) })),
+        work: |n, d| 2.0 * n * d,
     },
     #[cfg(feature = "training")]
     Entry {
@@ -252,6 +260,7 @@ pub static TABLE: &[Entry] = &[
         label: "Local score machine",
         about: "Memorizes windows instead of images: each pixel sees only its surroundings.",
         origin: Origin::Fit(|to| Box::pin(async { Ok(boxed(local(to, false)?)) })),
+        work: |n, d| 25.0 * 2.0 * n * d,
     },
     #[cfg(feature = "training")]
     Entry {
@@ -262,6 +271,7 @@ pub static TABLE: &[Entry] = &[
         label: "Equivariant local score machine",
         about: "Memorizes windows wherever they are in the image: each pixel sees only its surroundings.",
         origin: Origin::Fit(|to| Box::pin(async { Ok(boxed(local(to, true)?.equivariant())) })),
+        work: |n, d| 25.0 * 2.0 * n * d * d,
     },
     #[cfg(feature = "training")]
     Entry {
@@ -277,6 +287,7 @@ pub static TABLE: &[Entry] = &[
                 Ok(boxed(PcaLocality::new(to.sets.clone(), Gaussian::fit(to.sets)?, mask)?))
             })
         }),
+        work: |n, d| n * d * d,
     },
     #[cfg(feature = "training")]
     Entry {
@@ -294,6 +305,7 @@ pub static TABLE: &[Entry] = &[
                 Ok(boxed(Mixture::fit(to.engine, to.sets, components, rank, seed).await?))
             })
         }),
+        work: |n, d| 2.0 * default_components(n as usize) as f64 * d * d,
     },
 ];
 

@@ -35,7 +35,7 @@ fn training(train: &train::Config, dim: usize) -> Result<f64> {
     Ok(6.0 * images * multiply_adds(&train.architecture, dim)?)
 }
 
-/// Evaluating a network with `n` training images once, beside D_G and D_M.
+/// Evaluating a network with `n` training images once, beside the denoisers that `config` names.
 fn evaluation(
     config: &EvalConfig,
     architecture: &Architecture,
@@ -55,8 +55,8 @@ fn evaluation(
         network += f64::from(distillation.batches) * (DISTILLATION_ROWS * levels) as f64;
     }
     let (n, d) = (n as f64, dim as f64);
-    // D_G multiplies by two square matrices, D_M by the training images, twice.
-    let exact = denoised as f64 * (2.0 * d * d + 2.0 * n * d);
+    let rows = config.denoisers.iter().filter_map(|id| id.entry());
+    let exact = denoised as f64 * rows.map(|entry| (entry.work)(n, d)).sum::<f64>();
     // The covariance of the training images and its eigenvectors.
     let fit = n * d * d + 10.0 * d * d * d;
     let nearest = config.samples as f64 * n * d;
