@@ -2,20 +2,20 @@ import { mountControls } from "./ui/controls.js";
 import { byId, element } from "./ui/dom.js";
 import { agreementFigure, agreementSource } from "./figures/agreement.js";
 import { alignmentFigure } from "./figures/alignment.js";
-import { clocksFigure, clocksSource } from "./figures/clocks.js";
+import { clocksFigure } from "./figures/clocks.js";
 import { denoiseFigure } from "./figures/denoise.js";
 import { edgeFigure } from "./figures/edge.js";
-import { emergenceFigure, emergenceSource } from "./figures/emergence.js";
+import { emergenceFigure } from "./figures/emergence.js";
 import { errorsFigure } from "./figures/errors.js";
 import { heroFigure } from "./figures/hero.js";
-import { modesFigure, modesSource } from "./figures/modes.js";
+import { modesFigure } from "./figures/modes.js";
 import { leagueFigure } from "./figures/league.js";
 import { mixturesFigure } from "./figures/mixtures.js";
 import { pathsFigure } from "./figures/paths.js";
 import { phaseFigure } from "./figures/phase.js";
 import { randomFeatures } from "./figures/random-features.js";
 import { samplesFigure } from "./figures/samples.js";
-import { biasSource, scoreDifferenceFigure } from "./figures/score-difference.js";
+import { scoreDifferenceFigure } from "./figures/score-difference.js";
 import { toyFigure } from "./figures/toy.js";
 import { transitionFigure } from "./figures/transition.js";
 import { windowFigure } from "./figures/window.js";
@@ -30,6 +30,7 @@ import { limitsSection } from "./figures/limits.js";
 import { notesSection } from "./figures/notes.js";
 import { trainingSet } from "./figures/training-set.js";
 import { WorkBar } from "./ui/work-bar.js";
+import { chosenRun } from "./reports/source.js";
 
 /**
  * @import { Page } from "./figures/figure.js"
@@ -41,11 +42,11 @@ import { WorkBar } from "./ui/work-bar.js";
  * @param {Page} page
  */
 export function mountArticle(page) {
-  const bias = biasSource(page.store);
-  const emergence = emergenceSource(page.store);
+  const bias = chosenRun(page.store, "gaussian-bias", "bias.run");
+  const emergence = chosenRun(page.store, "emergence", "emergence.run");
   const agreement = agreementSource(page.store);
-  const clocks = clocksSource(page.store);
-  const modes = modesSource(page.store);
+  const clocks = chosenRun(page.store, "clocks", "clocks.run");
+  const modes = chosenRun(page.store, "modes", "modes.run");
   /** Where reports are shown that have a figure of their own. @type {Map<string, {source: ReportSource<any>, figure: HTMLElement}>} */
   const places = new Map([
     ["gaussian-bias", { source: bias, figure: byId("score-difference") }],

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { count, duration, list, milliseconds, percent, sentence, significant } from "../src/ui/format.js";
+import { count, duration, list, milliseconds, percent, range, sentence, significant } from "../src/ui/format.js";
 
 /** Percent signs stand behind a narrow space that does not break. @param {number} share */
 const plain = (share) => percent(share).replace("\u202f", " ");
@@ -46,4 +46,14 @@ test("a sentence ends once", () => {
   assert.equal(sentence("The file is empty"), "The file is empty.");
   assert.equal(sentence("Done."), "Done.");
   assert.equal(sentence(""), "");
+});
+
+test("a range names its ends, and one number if they read the same", () => {
+  assert.equal(range([30, 8, 1200], count), "8 to 1,200");
+  assert.equal(range([8.01, 8.02], significant), "8.01 to 8.02");
+  assert.equal(
+    range([8.01, 8.02], (value) => significant(value, 2)),
+    "8",
+  );
+  assert.equal(range([], count), "–");
 });

@@ -1,22 +1,19 @@
 /** Figure V.5: when networks begin to generalize and when they begin to copy, for several numbers of training images. */
 import { dot, line, link, ruleX, ruleY, text } from "@observablehq/plot";
 import { CLOCKS, exponentText, lawOf, lawSentence, spread, timeOn, trainings } from "../reports/clocks.js";
-import { divergence, divergenceSentence } from "../reports/divergence.js";
-import { provenance } from "../reports/provenance.js";
-import { ReportSource } from "../reports/source.js";
-import { runPanel } from "../runs/run-panel.js";
-import { QUICK_FACES } from "../state/data-sets.js";
+import { divergence } from "../reports/divergence.js";
+import { distinct } from "../reports/nearest.js";
 import { chart } from "../ui/chart.js";
 import { element } from "../ui/dom.js";
-import { count, fixed, list, noted, percent, sentences, significant } from "../ui/format.js";
-import { axisName, HALO, title } from "../ui/marks.js";
-import { offerRecorded, reportFigure } from "./report-figure.js";
+import { count, fixed, list, noted, percent, range, significant } from "../ui/format.js";
+import { axisName, blend, HALO, powersAxis, title } from "../ui/marks.js";
+import { overTrainingFigure } from "./over-training.js";
 
 /**
  * @import { Bounded, ClocksCourse } from "../../pkg/hidden_gaussian.js"
  * @import { Axis, Clock, Training } from "../reports/clocks.js"
  * @import { Report } from "../reports/report.js"
- * @import { Store } from "../state/store.js"
+ * @import { ReportSource } from "../reports/source.js"
  * @import { ChartSpec } from "../ui/chart.js"
  * @import { Page } from "./figure.js"
  */
@@ -30,6 +27,8 @@ import { offerRecorded, reportFigure } from "./report-figure.js";
 const CURVES_HEIGHT = 640;
 const LAWS_HEIGHT = 300;
 const MARGIN = { marginLeft: 44, marginRight: 44 };
+/** Where things stand in the panels of curves. */
+const PLACE = { fy: "panel", x: "x", y: "y" };
 
 /** What runs along the axis of time. @type {Record<Axis, {name: string, column: string}>} */
 const AXES = {
@@ -44,6 +43,9 @@ const STYLES = {
   overfitted: { name: "overfits", short: "overfits", colour: "var(--d-data)", symbol: "diamond2" },
   memorized: { name: "τ_mem: copies", short: "copies", colour: "var(--d-m)", symbol: "square2" },
 };
+
+/** @param {{clock: Clock}} strike */
+const colourOf = ({ clock }) => STYLES[clock].colour;
 
 /** The curves, one above the other. */
 /** @type {{name: (sigma: number) => string, value: (moment: ClocksCourse["moments"][number]) => Bounded, other?: (moment: ClocksCourse["moments"][number]) => Bounded, clock: Clock}[]} */
@@ -62,12 +64,6 @@ const PANELS = [
   },
 ];
 
-/** The recorded run of two clocks. @param {Store} store */
-export const clocksSource = (store) =>
-  /** @type {ReportSource<"clocks">} */ (
-    new ReportSource(store, ["clocks.run"], (values) => `clocks-${values["clocks.run"]}`)
-  );
-
 /**
  * @param {HTMLElement} root
  * @param {Page} page
@@ -78,9 +74,10 @@ export function clocksFigure(root, page, source) {
   const drawCurves = curvesChart(element(root, "clocks-curves"));
   const drawLaws = lawsChart(element(root, "clocks-laws"));
 
-  void offerRecorded(root, page, "clocks.run", "clocks");
-  reportFigure(root, page, source, {
-    reads: ["clocks.run", "clocks.axis", "clocks.optimizer"],
+  overTrainingFigure(root, page, source, {
+    experiment: "clocks",
+    about: "Small MLPs on 8 to 256 faces of 12 × 12 pixels, with SGD and with Adam",
+    reads: ["clocks.axis", "clocks.optimizer"],
     draw(report, values, recorded) {
       const all = trainings(report.findings);
       const { "clocks.axis": axis, "clocks.optimizer": optimizer } = values;
@@ -89,37 +86,14 @@ export function clocksFigure(root, page, source) {
       const sigma = report.config.evaluation.sigmas.at(-1) ?? NaN;
       drawCurves({ courses: shown, recorded: behind, axis, sigma });
       drawLaws({ all });
-      live.set({
-        "clocks.source": provenance(report, source.shownOrigin.file),
-        "clocks.sigma": significant(sigma),
-        "clocks.samples": count(report.config.evaluation.samples),
-      });
+      live.set({ "clocks.sigma": significant(sigma) });
       tell(report, all);
     },
     say(report, values) {
       const training = trainings(report.findings).find(({ optimizer }) => optimizer === values["clocks.optimizer"]);
       return training ? lawSentence(training) : "This run has no networks trained in this way.";
     },
-  });
-
-  runPanel(element(root, "run"), page, {
-    experiment: "clocks",
-    seed: "clocks.seed",
-    offers: (seed) => [
-      {
-        label: "Train it here",
-        about: "Small MLPs on 8 to 256 faces of 12 × 12 pixels, with SGD and with Adam",
-        options: { experiment: "clocks", preset: "quick", seed, data: QUICK_FACES },
-      },
-    ],
-    onReport: (report, run) =>
-      source.show(
-        report?.findings.some((/** @type {ClocksCourse} */ { moments }) => moments.length > 1) ? report : undefined,
-        {
-          options: run.options,
-        },
-      ),
-    summary: (report) => sentences(...trainings(report.findings).map(lawSentence), divergenceSentence(report)),
+    summary: (report) => trainings(report.findings).map(lawSentence),
   });
 
   /** @param {Report<"clocks">} report @param {Training[]} all */
@@ -131,14 +105,14 @@ export function clocksFigure(root, page, source) {
       const factor = spread(courses, "generalized");
       const steps = courses.flatMap(({ times }) => times.generalized?.step ?? []);
       const sizes = reached.map(({ n }) => n);
+      const perImage = reached.map(({ n, times }) => (times.memorized?.step ?? NaN) / n);
       const name = `clocks.${optimizer}`;
       live.set({
         [`${name}.memorized`]: exponentText(memorized),
         [`${name}.overfitted`]: exponentText(overfitted),
-        [`${name}.sizes`]: sizes.length > 0 ? `${count(Math.min(...sizes))} to ${count(Math.max(...sizes))}` : "–",
-        [`${name}.perImage`]:
-          reached.length > 0 ? rangeText(reached.map(({ n, times }) => (times.memorized?.step ?? NaN) / n)) : "–",
-        [`${name}.generalized`]: steps.length > 0 ? rangeText(steps) : "–",
+        [`${name}.sizes`]: range(sizes, count),
+        [`${name}.perImage`]: range(perImage, twoDigits),
+        [`${name}.generalized`]: range(steps, twoDigits),
         [`${name}.factor`]: factor === undefined ? "–" : fixed(factor, 1),
       });
       live.claim(
@@ -187,17 +161,14 @@ function chosen(all, optimizer, axis) {
   return (axis === "perWidth" ? same : same.slice(0, 1)).flatMap(({ courses }) => courses);
 }
 
-/** From the least to the largest, with two digits. @param {number[]} values */
-function rangeText(values) {
-  const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => significant(value, 2));
-  return low === high ? low : `${low} to ${high}`;
-}
+/** @param {number} value */
+const twoDigits = (value) => significant(value, 2);
 
 /** A colour for each size, from the smallest, vermilion, to the largest, blue. @param {number[]} sizes */
-const ramp = (sizes) => (/** @type {number} */ n) => {
-  const share = sizes.length > 1 ? sizes.indexOf(n) / (sizes.length - 1) : 0;
-  return `color-mix(in oklab, var(--d-m), var(--d-theta) ${Math.round(100 * share)}%)`;
-};
+const ramp =
+  (sizes) =>
+  (/** @type {{n: number}} */ { n }) =>
+    blend("var(--d-m)", "var(--d-theta)", sizes.length > 1 ? sizes.indexOf(n) / (sizes.length - 1) : 0);
 
 /** @param {HTMLElement} root */
 function curvesChart(root) {
@@ -246,8 +217,7 @@ function curvesChart(root) {
         ),
       options({ courses, recorded, axis, sigma }) {
         const names = PANELS.map(({ name }) => name(sigma));
-        const sizes = [...new Set(courses.map(({ n }) => n))].sort((a, b) => a - b);
-        const colour = ramp(sizes);
+        const colour = ramp(distinct(courses.map(({ n }) => n)));
         /** Curves on a scale from 0 to 1 of their own panel, so that one y axis serves all. @param {ClocksCourse[]} networks */
         const points = (networks) =>
           PANELS.flatMap(({ value, other }, i) =>
@@ -314,30 +284,12 @@ function curvesChart(root) {
             ruleY([1], { stroke: "var(--line)" }),
             ...names.map(titleOf),
             ...names.flatMap((name, i) => [
-              text([{ name }], {
-                fy: "name",
-                frameAnchor: "bottom-left",
-                text: () => "0",
-                dx: -6,
-                dy: 4,
-                textAnchor: "end",
-                fill: "var(--muted)",
-              }),
-              text([{ name }], {
-                fy: "name",
-                frameAnchor: "top-left",
-                text: () => (i === 0 ? "100 %" : significant(tops[i], 2)),
-                dx: -6,
-                dy: 4,
-                textAnchor: "end",
-                fill: "var(--muted)",
-              }),
+              endOf(name, "bottom-left", "0"),
+              endOf(name, "top-left", i === 0 ? "100 %" : twoDigits(tops[i])),
             ]),
             axisName(AXES[axis].name, { facet: "super" }),
             line(behind, {
-              fy: "panel",
-              x: "x",
-              y: "y",
+              ...PLACE,
               z: "curve",
               stroke: "var(--d-data)",
               strokeOpacity: 0.5,
@@ -345,50 +297,44 @@ function curvesChart(root) {
             }),
             line(
               drawn.filter(({ dashed }) => !dashed),
-              { fy: "panel", x: "x", y: "y", z: "curve", stroke: ({ n }) => colour(n), strokeWidth: 2 },
+              { ...PLACE, z: "curve", stroke: colour, strokeWidth: 2 },
             ),
             line(
               drawn.filter(({ dashed }) => dashed),
-              {
-                fy: "panel",
-                x: "x",
-                y: "y",
-                z: "curve",
-                stroke: ({ n }) => colour(n),
-                strokeWidth: 1.5,
-                strokeDasharray: "3 3",
-              },
+              { ...PLACE, z: "curve", stroke: colour, strokeWidth: 1.5, strokeDasharray: "3 3" },
             ),
             ...CLOCKS.map((clock) =>
               dot(
                 marked.filter((mark) => mark.clock === clock),
                 {
-                  fy: "panel",
-                  x: "x",
-                  y: "y",
+                  ...PLACE,
                   r: 4.5,
                   symbol: STYLES[clock].symbol,
-                  fill: ({ n }) => colour(n),
+                  fill: colour,
                   stroke: "var(--paper)",
                   strokeWidth: 1.5,
                 },
               ),
             ),
-            text(apart(ends), {
-              fy: "panel",
-              x: "x",
-              y: "y",
-              text: ({ n }) => count(n),
-              dx: 8,
-              textAnchor: "start",
-              ...HALO,
-            }),
+            text(apart(ends), { ...PLACE, text: ({ n }) => count(n), dx: 8, textAnchor: "start", ...HALO }),
           ],
         };
       },
     }),
   );
 }
+
+/** A number at an end of a panel's axis. @param {string} name @param {"bottom-left" | "top-left"} frameAnchor @param {string} label */
+const endOf = (name, frameAnchor, label) =>
+  text([{ name }], {
+    fy: "name",
+    frameAnchor,
+    text: () => label,
+    dx: -6,
+    dy: 4,
+    textAnchor: "end",
+    fill: "var(--muted)",
+  });
 
 /** What a panel shows, above its frame. @param {string} name */
 const titleOf = (name) =>
@@ -456,7 +402,7 @@ function lawsChart(root) {
             return { name, clock, x1: low, x2: high, y1: at(low), y2: at(high), exponent: law.exponent };
           }),
         );
-        const sizes = [...new Set(shown.flatMap(({ courses }) => courses.map(({ n }) => n)))].sort((a, b) => a - b);
+        const sizes = distinct(shown.flatMap(({ courses }) => courses.map(({ n }) => n)));
         return {
           height: LAWS_HEIGHT,
           marginLeft: 52,
@@ -465,14 +411,7 @@ function lawsChart(root) {
           marginBottom: 40,
           fx: { domain: shown.map(({ name }) => name), label: null, padding: 0.1 },
           x: { type: "log", label: null, ticks: sizes, tickFormat: count, tickSize: 4, inset: 8 },
-          y: {
-            type: "log",
-            label: null,
-            ticks: 4,
-            tickFormat: (/** @type {number} */ y) => (Number.isInteger(Math.log10(y)) ? count(y) : ""),
-            tickSize: 0,
-            inset: 6,
-          },
+          y: { ...powersAxis(count), tickSize: 0, inset: 6 },
           marks: [
             title("Steps until each clock strikes, with its power of N", { dx: -48, dy: -38, facet: "super" }),
             axisName("training images N", { facet: "super" }),
@@ -482,7 +421,7 @@ function lawsChart(root) {
               x2: "x2",
               y1: "y1",
               y2: "y2",
-              stroke: ({ clock }) => STYLES[/** @type {Clock} */ (clock)].colour,
+              stroke: colourOf,
               strokeWidth: 1.5,
               strokeOpacity: 0.7,
             }),
@@ -491,7 +430,7 @@ function lawsChart(root) {
               x: "n",
               y1: "low",
               y2: "high",
-              stroke: ({ clock }) => STYLES[/** @type {Clock} */ (clock)].colour,
+              stroke: colourOf,
             }),
             ...CLOCKS.map((clock) =>
               dot(

@@ -7,7 +7,7 @@ import { loadIndex } from "../reports/recorded.js";
 import { chart } from "../ui/chart.js";
 import { element } from "../ui/dom.js";
 import { count, fixed, significant } from "../ui/format.js";
-import { axisName, HALO, title } from "../ui/marks.js";
+import { axisName, HALO, NOISE_AXIS, title } from "../ui/marks.js";
 import { runSlider } from "../ui/run-slider.js";
 import { keepDrawn } from "./figure.js";
 import { offerRecorded } from "./report-figure.js";
@@ -25,6 +25,7 @@ import { offerRecorded } from "./report-figure.js";
  */
 
 const HEIGHT = 300;
+const MARGIN = { marginTop: 32, marginBottom: 40, marginLeft: 36, marginRight: 16 };
 
 /** @param {HTMLElement} root @param {Page} page */
 export function edgeFigure(root, page) {
@@ -106,10 +107,7 @@ function criticalChart(root) {
         const domain = [Math.min(...values) / 1.3, Math.max(...values) * 1.15];
         return {
           height: HEIGHT,
-          marginTop: 32,
-          marginBottom: 40,
-          marginLeft: 36,
-          marginRight: 16,
+          ...MARGIN,
           x: { type: "log", label: null, ticks: edges.map(({ n }) => n), tickFormat: count, tickSize: 4 },
           y: {
             type: "log",
@@ -183,11 +181,8 @@ function entropyChart(root) {
         }));
         return {
           height: HEIGHT,
-          marginTop: 32,
-          marginBottom: 40,
-          marginLeft: 36,
-          marginRight: 16,
-          x: { type: "log", label: null, ticks: [0.1, 1, 10], tickFormat: significant, tickSize: 4 },
+          ...MARGIN,
+          x: NOISE_AXIS,
           y: { domain: [0, 1.05 * Math.log(edge.n)], label: null, ticks: 4, tickSize: 0 },
           marks: [
             title(`Entropy of the weights, N = ${count(edge.n)} (nats)`, { dx: -36 }),
@@ -230,11 +225,8 @@ function windowsChart(root) {
         const points = (/** @type {Edge} */ one) => sigmas.map((sigma, i) => ({ sigma, side: one.windows[i] }));
         return {
           height: 200,
-          marginTop: 32,
-          marginBottom: 40,
-          marginLeft: 36,
-          marginRight: 16,
-          x: { type: "log", label: null, ticks: [0.1, 1, 10], tickFormat: significant, tickSize: 4 },
+          ...MARGIN,
+          x: NOISE_AXIS,
           y: {
             label: null,
             ticks: 4,

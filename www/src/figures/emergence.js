@@ -11,7 +11,6 @@ import { imagesOf, kindOf } from "../reports/describe.js";
 import { provenance } from "../reports/provenance.js";
 import { cosineWith, memorized } from "../reports/report.js";
 import { seedsSentence } from "../reports/seeds.js";
-import { ReportSource } from "../reports/source.js";
 import { offerRecorded, reportFigure } from "./report-figure.js";
 import { runSlider } from "../ui/run-slider.js";
 import {
@@ -30,8 +29,8 @@ import {
  * @import { Point } from "../../pkg/hidden_gaussian.js"
  * @import { Report } from "../reports/report.js"
  * @import { Ranged } from "../reports/seeds.js"
+ * @import { ReportSource } from "../reports/source.js"
  * @import { Values } from "../state/parameters.js"
- * @import { Store } from "../state/store.js"
  * @import { ChartSpec } from "../ui/chart.js"
  * @import { Page } from "./figure.js"
  */
@@ -59,12 +58,6 @@ const CURVES = [
     value: (/** @type {Point} */ point) => /** @type {Ranged | undefined} */ (memorized(point)),
   },
 ];
-
-/** The recorded run of the figures about when the bias emerges. @param {Store} store */
-export const emergenceSource = (store) =>
-  /** @type {ReportSource<"emergence">} */ (
-    new ReportSource(store, ["emergence.run"], (values) => `emergence-${values["emergence.run"]}`)
-  );
 
 /**
  * @param {HTMLElement} root

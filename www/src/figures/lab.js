@@ -10,7 +10,7 @@ import { inFrames } from "../ui/chart.js";
 import { element, make, part } from "../ui/dom.js";
 import { count, duration } from "../ui/format.js";
 import { showFailure } from "../ui/notice.js";
-import { nearestStop } from "../reports/nearest.js";
+import { distinct, nearestStop } from "../reports/nearest.js";
 import { sizes } from "../reports/transition.js";
 import { comesNear, watchNear } from "./figure.js";
 import { drawRunSamples, isSweep, runsChart } from "./lab-charts.js";
@@ -134,7 +134,7 @@ export function labFigure(root, page, { own, show }) {
     () =>
       withSweeps((runs) => {
         // The sizes of all runs that are shown; a run without the one that is chosen shows its nearest.
-        const stops = [...new Set(runs.flatMap(({ sweep }) => sizes(sweep)))].sort((a, b) => a - b);
+        const stops = distinct(runs.flatMap(({ sweep }) => sizes(sweep)));
         const n = nearestStop(stops, store.values["lab.n"]);
         showSizes(
           stops.map((value) => ({ value, label: count(value) })),

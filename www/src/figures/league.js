@@ -1,5 +1,5 @@
 /** Figure V.1: which theory predicts a network, and which denoises best. */
-import { dot, line, ruleY, text } from "@observablehq/plot";
+import { ruleY, text } from "@observablehq/plot";
 import { denoiser } from "../reports/denoisers.js";
 import { leader, loadLeague, missed, ranked, settingAt, standingOf, unexplained } from "../reports/league.js";
 import { provenance } from "../reports/provenance.js";
@@ -8,7 +8,7 @@ import { element, make } from "../ui/dom.js";
 import { count, fixed, list, percent, significant } from "../ui/format.js";
 import { decodeImages, drawRow } from "../ui/images.js";
 import { labelPlaces } from "../ui/labels.js";
-import { axisName, HALO, title } from "../ui/marks.js";
+import { axisName, HALO, markedLine, NOISE_AXIS, title } from "../ui/marks.js";
 import { keepDrawn } from "./figure.js";
 import { offerRecorded } from "./report-figure.js";
 
@@ -304,7 +304,7 @@ function levelsChart(root, { name, title: heading, label, base }) {
           marginBottom: 40,
           marginLeft,
           marginRight: 36,
-          x: { type: "log", label: null, ticks: [0.1, 1, 10], tickFormat: significant, tickSize: 4 },
+          x: NOISE_AXIS,
           y: {
             type: "log",
             axis: "right",
@@ -320,17 +320,8 @@ function levelsChart(root, { name, title: heading, label, base }) {
             ...(base === undefined
               ? []
               : [ruleY([base], { stroke: "var(--d-g)", strokeWidth: 2, strokeDasharray: "6 3" })]),
-            ...points.flatMap(({ points: list, colour, dash, marker, hollow, short }, i) => [
-              line(list, { x: "sigma", y: "value", stroke: colour, strokeWidth: 2, strokeDasharray: dash }),
-              dot(list, {
-                x: "sigma",
-                y: "value",
-                r: 3.5,
-                symbol: marker,
-                fill: hollow ? "var(--paper)" : colour,
-                stroke: hollow ? colour : "var(--paper)",
-                strokeWidth: hollow ? 2 : 1,
-              }),
+            ...points.flatMap(({ points: list, short, ...style }, i) => [
+              ...markedLine(list, style, { x: "sigma", y: "value" }),
               text([{ y: Math.exp(ends[i]) }], {
                 x: () => sigmas[first],
                 y: "y",

@@ -1,21 +1,16 @@
 /** Figure V.6: in which order samples gain, or lose, variance along the principal axes of the training images. */
 import { dot, line, ruleY, text } from "@observablehq/plot";
-import { divergenceSentence } from "../reports/divergence.js";
 import { decayText, emergenceLaw, modesOf, modesSentence, networkName, orderText, signed } from "../reports/modes.js";
-import { provenance } from "../reports/provenance.js";
-import { ReportSource } from "../reports/source.js";
-import { runPanel } from "../runs/run-panel.js";
-import { QUICK_FACES } from "../state/data-sets.js";
 import { chart } from "../ui/chart.js";
 import { element } from "../ui/dom.js";
-import { count, sentences, significant } from "../ui/format.js";
+import { count, significant } from "../ui/format.js";
 import { labelPlaces } from "../ui/labels.js";
-import { axisName, HALO, title } from "../ui/marks.js";
-import { offerRecorded, reportFigure } from "./report-figure.js";
+import { axisName, blend, HALO, powersAxis, title } from "../ui/marks.js";
+import { hasCurves, overTrainingFigure } from "./over-training.js";
 
 /**
  * @import { ModesCourse } from "../../pkg/hidden_gaussian.js"
- * @import { Store } from "../state/store.js"
+ * @import { ReportSource } from "../reports/source.js"
  * @import { ChartSpec } from "../ui/chart.js"
  * @import { Page } from "./figure.js"
  */
@@ -25,12 +20,6 @@ import { offerRecorded, reportFigure } from "./report-figure.js";
 const HEIGHT = 320;
 /** Principal axes whose variance is drawn over time, counted from 1. */
 const AXES = [1, 2, 4, 8, 16, 32, 64];
-
-/** The recorded run of modes in order. @param {Store} store */
-export const modesSource = (store) =>
-  /** @type {ReportSource<"modes">} */ (
-    new ReportSource(store, ["modes.run"], (values) => `modes-${values["modes.run"]}`)
-  );
 
 /**
  * @param {HTMLElement} root
@@ -42,21 +31,20 @@ export function modesFigure(root, page, source) {
   const drawVariances = variancesChart(element(root, "modes-variances"));
   const drawTimes = timesChart(element(root, "modes-times"));
 
-  void offerRecorded(root, page, "modes.run", "modes");
-  reportFigure(root, page, source, {
-    reads: ["modes.run"],
+  overTrainingFigure(root, page, source, {
+    experiment: "modes",
+    about: "A small MLP and a U-Net of 16 channels on 1,024 faces of 12 × 12 pixels",
+    reads: [],
     draw(report) {
-      const courses = report.findings.filter(({ moments }) => moments.length > 1);
+      const courses = report.findings.filter(hasCurves);
       drawVariances({ courses });
       drawTimes({ courses });
       live.set({
-        "modes.source": provenance(report, source.shownOrigin.file),
         "modes.networks": courses
           .map((course) => (networkName(course) === "MLP" ? "an MLP" : "a U-Net"))
           .join(" and ")
           .replace(/^a/, "A"),
         "modes.n": count(report.config.sizes[0]),
-        "modes.samples": count(report.config.evaluation.samples),
       });
       const of = (/** @type {string} */ name) => courses.find((course) => networkName(course) === name);
       const laws = (/** @type {string} */ name) => {
@@ -75,26 +63,7 @@ export function modesFigure(root, page, source) {
       live.claim("modes.weaker", report.final && mlp && unet ? mlp.exponent < unet.exponent : undefined, courses);
     },
     say: (report) => modesSentence(report.findings),
-  });
-
-  runPanel(element(root, "run"), page, {
-    experiment: "modes",
-    seed: "modes.seed",
-    offers: (seed) => [
-      {
-        label: "Train it here",
-        about: "A small MLP and a U-Net of 16 channels on 1,024 faces of 12 × 12 pixels",
-        options: { experiment: "modes", preset: "quick", seed, data: QUICK_FACES },
-      },
-    ],
-    onReport: (report, run) =>
-      source.show(
-        report?.findings.some((/** @type {ModesCourse} */ { moments }) => moments.length > 1) ? report : undefined,
-        {
-          options: run.options,
-        },
-      ),
-    summary: (report) => sentences(modesSentence(report.findings), divergenceSentence(report)),
+    summary: (report) => [modesSentence(report.findings)],
   });
 }
 
@@ -146,7 +115,7 @@ function variancesChart(root) {
           return first.map((point, i) => ({ ...point, ratio: Math.exp(places[i]) }));
         });
         const colour = (/** @type {number} */ axis) =>
-          `color-mix(in oklab, var(--d-l), var(--d-g) ${Math.round((100 * AXES.indexOf(axis)) / (AXES.length - 1))}%)`;
+          blend("var(--d-l)", "var(--d-g)", AXES.indexOf(axis) / (AXES.length - 1));
         return {
           height: HEIGHT,
           marginTop: 44,
@@ -154,21 +123,8 @@ function variancesChart(root) {
           marginLeft: 40,
           marginRight: 16,
           fx: { domain: courses.map(networkName), label: null, padding: 0.08 },
-          x: {
-            type: "log",
-            label: null,
-            domain: [1, last],
-            ticks: 4,
-            tickFormat: (/** @type {number} */ x) => (Number.isInteger(Math.log10(x)) ? count(x) : ""),
-            tickSize: 4,
-          },
-          y: {
-            type: "log",
-            label: null,
-            ticks: 4,
-            tickFormat: (/** @type {number} */ y) => (Number.isInteger(Math.log10(y)) ? significant(y) : ""),
-            tickSize: 0,
-          },
+          x: { ...powersAxis(count), domain: [1, last], tickSize: 4 },
+          y: { ...powersAxis(significant), tickSize: 0 },
           marks: [
             ruleY([1], { stroke: "var(--muted)" }),
             title("Variance of the samples over that of the images", { dx: -40, dy: -38, facet: "super" }),
@@ -237,22 +193,8 @@ function timesChart(root) {
           marginBottom: 40,
           marginLeft: 48,
           marginRight: 16,
-          x: {
-            type: "log",
-            label: null,
-            ticks: 4,
-            tickFormat: (/** @type {number} */ x) => (Number.isInteger(Math.log10(x)) ? significant(x) : ""),
-            tickSize: 4,
-            inset: 8,
-          },
-          y: {
-            type: "log",
-            label: null,
-            ticks: 4,
-            tickFormat: (/** @type {number} */ y) => (Number.isInteger(Math.log10(y)) ? count(y) : ""),
-            tickSize: 0,
-            inset: 8,
-          },
+          x: { ...powersAxis(significant), tickSize: 4, inset: 8 },
+          y: { ...powersAxis(count), tickSize: 0, inset: 8 },
           marks: [
             title("Steps until an axis emerges", { dx: -48, dy: -24 }),
             axisName("variance λ of the images along it"),

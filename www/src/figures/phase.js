@@ -3,7 +3,7 @@ import { cell, text } from "@observablehq/plot";
 import { chart } from "../ui/chart.js";
 import { divergence, divergenceSentence } from "../reports/divergence.js";
 import { element } from "../ui/dom.js";
-import { count, fixed, noted, percent, sentences } from "../ui/format.js";
+import { count, fixed, noted, percent, range, sentences } from "../ui/format.js";
 import { axisName, crosses, title } from "../ui/marks.js";
 import { memorizedColour, memorizedInk } from "../ui/memorized.js";
 import { memorized, trained } from "../reports/report.js";
@@ -111,7 +111,7 @@ export function phaseFigure(root, page, source) {
     const reached = onsets.filter((point) => point !== undefined);
     const [first, last] = [reached[0], reached[reached.length - 1]];
     const epochs = reached.map((point) => Math.round(point.epochs));
-    const [least, most] = [Math.min(...epochs), Math.max(...epochs)];
+    const paces = sizes.flatMap((size) => pace(points, size) ?? []);
     /** A number of a cell, which leads to it. @param {Point | undefined} point @param {(point: Point) => string} text */
     const of = (point, text) =>
       point
@@ -126,26 +126,22 @@ export function phaseFigure(root, page, source) {
       "phase.first.step": of(first, (point) => count(point.step)),
       "phase.last.n": of(last, (point) => count(point.n)),
       "phase.last.step": of(last, (point) => count(point.step)),
-      "phase.epochs.onset": !first ? "–" : least === most ? count(least) : `${count(least)} to ${count(most)}`,
+      "phase.epochs.onset": range(epochs, count),
+      "phase.pace.steps": range(paces, count),
       "phase.never": neverSentence(
         sizes,
         onsets.map((point) => point === undefined),
       ),
-    });
-    const paces = sizes.flatMap((size) => pace(points, size) ?? []);
-    const [soonest, latest] = [Math.min(...paces), Math.max(...paces)];
-    live.set({
-      "phase.pace.steps":
-        paces.length === 0 ? "–" : soonest === latest ? count(soonest) : `${count(soonest)} to ${count(latest)}`,
     });
     const tested = final && reached.length > 1;
     // A size that did not come to copy in this run comes after all that did.
     const steps = onsets.map((point) => point?.step ?? Infinity);
     const rises = steps.every((step, i) => i === 0 || step >= steps[i - 1]) && steps[0] < steps[steps.length - 1];
     live.claim("phase.later", tested ? rises : undefined, points);
-    // Checkpoints are a factor of two apart, so that is how exactly the times are known.
-    live.claim("phase.epochs", tested ? most <= 2 * least : undefined, points);
-    live.claim("phase.pace", final && paces.length > 1 ? latest <= 2 * soonest : undefined, points);
+    /** Checkpoints are a factor of two apart, so that is how exactly times are known. @param {number[]} times */
+    const agree = (times) => Math.max(...times) <= 2 * Math.min(...times);
+    live.claim("phase.epochs", tested ? agree(epochs) : undefined, points);
+    live.claim("phase.pace", final && paces.length > 1 ? agree(paces) : undefined, points);
   }
 }
 

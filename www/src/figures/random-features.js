@@ -3,8 +3,8 @@ import { dot, line, ruleY, text } from "@observablehq/plot";
 import { toFailure } from "../engine/protocol.js";
 import { chart } from "../ui/chart.js";
 import { element, part } from "../ui/dom.js";
-import { count, fixed, list, significant } from "../ui/format.js";
-import { axisName, HALO, title } from "../ui/marks.js";
+import { count, fixed, list, range, significant } from "../ui/format.js";
+import { axisName, blend, HALO, title } from "../ui/marks.js";
 import { showFailure } from "../ui/notice.js";
 import { comesNear } from "./figure.js";
 
@@ -83,7 +83,7 @@ export function randomFeatures(root, { store, live, spareEngine }) {
     const memorized = solved.map((curves) => curves.memorized);
     const [first, last] = [solved[0], solved[solved.length - 1]];
     live.set({
-      "features.generalized": `${significant(Math.min(...generalized), 2)} to ${significant(Math.max(...generalized), 2)}`,
+      "features.generalized": range(generalized, (time) => significant(time, 2)),
       "features.memorized": list(memorized.map((time) => significant(time, 2))),
       "features.first": fixed(first.test.at(-1) ?? NaN),
       "features.last": fixed(last.test.at(-1) ?? NaN),
@@ -120,15 +120,11 @@ function lossChart(root) {
           ]),
         ),
       options(solved) {
-        const curves = solved.map(({ images, times, train, test, ...clocks }, i) => {
-          const share = Math.round((100 * i) / (RATIOS.length - 1));
-          return {
-            images,
-            ...clocks,
-            colour: `color-mix(in oklab, var(--d-m), var(--d-theta) ${share}%)`,
-            points: times.map((time, at) => ({ time, train: train[at], test: test[at] })),
-          };
-        });
+        const curves = solved.map(({ times, train, test, ...rest }, i) => ({
+          ...rest,
+          colour: blend("var(--d-m)", "var(--d-theta)", i / (RATIOS.length - 1)),
+          points: times.map((time, at) => ({ time, train: train[at], test: test[at] })),
+        }));
         return {
           height: HEIGHT,
           marginTop: 28,

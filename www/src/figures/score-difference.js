@@ -1,5 +1,5 @@
 /** Figure III.1: how far the other denoisers are from the trained network, at every noise level. */
-import { areaY, dot, line, ruleX, ruleY, text } from "@observablehq/plot";
+import { areaY, line, ruleX, ruleY, text } from "@observablehq/plot";
 import { ends, seedsOf } from "../reports/gaussian-bias.js";
 import { chart, onAxis } from "../ui/chart.js";
 import { DENOISERS } from "../reports/denoisers.js";
@@ -7,11 +7,10 @@ import { divergence, divergenceSentence, isSound } from "../reports/divergence.j
 import { element, NARROW } from "../ui/dom.js";
 import { count, fixed, noted, sentences, significant } from "../ui/format.js";
 import { labelPlace } from "../ui/labels.js";
-import { axisName, crosses, HALO } from "../ui/marks.js";
+import { axisName, crosses, HALO, markedLine, NOISE_AXIS } from "../ui/marks.js";
 import { describe, imagesOf, kindOf } from "../reports/describe.js";
 import { provenance } from "../reports/provenance.js";
 import { cosineWith, memorized } from "../reports/report.js";
-import { ReportSource } from "../reports/source.js";
 import { seedsSentence } from "../reports/seeds.js";
 import { offerRecorded, reportFigure } from "./report-figure.js";
 import { offers } from "../runs/offers.js";
@@ -23,8 +22,8 @@ import { nearestStop } from "../reports/nearest.js";
  * @import { Bias, DenoiserId, Estimate } from "../../pkg/hidden_gaussian.js"
  * @import { Report } from "../reports/report.js"
  * @import { Ranged } from "../reports/seeds.js"
+ * @import { ReportSource } from "../reports/source.js"
  * @import { Split } from "../state/parameters.js"
- * @import { Store } from "../state/store.js"
  * @import { ChartSpec } from "../ui/chart.js"
  * @import { Page } from "./figure.js"
  */
@@ -168,12 +167,6 @@ export function scoreDifferenceFigure(root, page, source) {
   }
 }
 
-/** The recorded runs of this section's figures. @param {Store} store */
-export const biasSource = (store) =>
-  /** @type {ReportSource<"gaussian-bias">} */ (
-    new ReportSource(store, ["bias.run"], (values) => `gaussian-bias-${values["bias.run"]}`)
-  );
-
 /**
  * Between the network and one of the others.
  * @param {Bias} model
@@ -229,6 +222,7 @@ function differencesChart(root) {
         }));
         const axis = narrow ? "fy" : "fx";
         const facet = { [axis]: "facet" };
+        const place = { ...facet, x: "sigma", y: "value" };
         const facetScale = { label: null, axis: null, domain: models.map((_, i) => i), padding: narrow ? 0.2 : 0.08 };
         return {
           height: narrow ? 2 * HEIGHT : HEIGHT,
@@ -237,14 +231,7 @@ function differencesChart(root) {
           marginLeft: 34,
           marginRight: 6,
           [axis]: facetScale,
-          x: {
-            type: "log",
-            label: null,
-            domain: [Math.min(...sigmas, LEVELS[0]), Math.max(...sigmas, LEVELS[1])],
-            ticks: [0.1, 1, 10],
-            tickFormat: significant,
-            tickSize: 4,
-          },
+          x: { ...NOISE_AXIS, domain: [Math.min(...sigmas, LEVELS[0]), Math.max(...sigmas, LEVELS[1])] },
           y: { domain: [0, top], label: null, ticks: 4, tickSize: 0 },
           marks: [
             ruleY([0], { stroke: "var(--muted)" }),
@@ -266,21 +253,13 @@ function differencesChart(root) {
               fill: "var(--muted)",
             }),
             ...behind.map(({ points, colour, dash }) =>
-              line(points, {
-                ...facet,
-                x: "sigma",
-                y: "value",
-                stroke: colour,
-                strokeWidth: 1.5,
-                strokeDasharray: dash,
-                strokeOpacity: 0.45,
-              }),
+              line(points, { ...place, stroke: colour, strokeWidth: 1.5, strokeDasharray: dash, strokeOpacity: 0.45 }),
             ),
             // Panels one above the other share their x axis.
             ...(narrow ? titles.slice(-1) : titles).map(({ facet: n }) =>
               axisName("noise level σ", { [axis]: () => n }),
             ),
-            ...curves.flatMap(({ id, points, colour, dash, marker, hollow, short }) => {
+            ...curves.flatMap(({ id, points, ...style }) => {
               const rivals = curves.filter((other) => other.facet === points[0].facet && other.id !== id);
               const { at, above } = labelPlace(
                 points.map(({ value }) => value),
@@ -288,34 +267,10 @@ function differencesChart(root) {
                 (LABEL_ROOM / (HEIGHT - 66)) * top,
               );
               return [
-                areaY(points, { ...facet, x: "sigma", y1: "low", y2: "high", fill: colour, fillOpacity: 0.2 }),
-                line(points, {
-                  ...facet,
-                  x: "sigma",
-                  y: "value",
-                  stroke: colour,
-                  strokeWidth: 2,
-                  strokeDasharray: dash,
-                }),
-                dot(points, {
-                  ...facet,
-                  x: "sigma",
-                  y: "value",
-                  r: 3.5,
-                  symbol: marker,
-                  fill: hollow ? "var(--paper)" : colour,
-                  stroke: hollow ? colour : "var(--paper)",
-                  strokeWidth: hollow ? 2 : 1,
-                }),
-                crosses(points, { ...facet, x: "sigma", y: "value" }),
-                text([points[at]], {
-                  ...facet,
-                  x: "sigma",
-                  y: "value",
-                  text: () => short,
-                  dy: above ? -12 : 13,
-                  ...HALO,
-                }),
+                areaY(points, { ...facet, x: "sigma", y1: "low", y2: "high", fill: style.colour, fillOpacity: 0.2 }),
+                ...markedLine(points, style, place),
+                crosses(points, place),
+                text([points[at]], { ...place, text: () => style.short, dy: above ? -12 : 13, ...HALO }),
               ];
             }),
           ],

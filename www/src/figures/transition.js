@@ -11,7 +11,7 @@ import { crosses } from "../ui/marks.js";
 import { describe, imagesOf, kindOf } from "../reports/describe.js";
 import { originOf, provenance } from "../reports/provenance.js";
 import { cosineWith } from "../reports/report.js";
-import { ReportSource } from "../reports/source.js";
+import { chosenRun } from "../reports/source.js";
 import { offerRecorded, reportFigure } from "./report-figure.js";
 import { overSeeds, seedsSentence } from "../reports/seeds.js";
 import { offers } from "../runs/offers.js";
@@ -183,9 +183,7 @@ export function transitionFigure(root, page) {
   });
   store.subscribe(["transition.n", "transition.sigma"], redraw);
 
-  /** @type {ReportSource<"transition">} */
-  const source = new ReportSource(store, ["transition.run"], (values) => `transition-${values["transition.run"]}`);
-  reportFigure(root, page, source, {
+  reportFigure(root, page, chosenRun(store, "transition", "transition.run"), {
     reads: [],
     draw(report) {
       recorded = report;

@@ -4,7 +4,7 @@
  * @typedef {Report<"emergence">} EmergenceReport
  */
 import { isSound } from "./divergence.js";
-import { nearestStop } from "./nearest.js";
+import { distinct, nearestStop } from "./nearest.js";
 import { cosineWith, memorized } from "./report.js";
 import { bySeeds, seedCount } from "./seeds.js";
 
@@ -18,9 +18,6 @@ export const likeGaussian = (point) => cosineWith(point, "gaussian")?.mean ?? Na
 
 /** Hidden units or channels. @param {Point} point */
 export const widthOf = ({ architecture }) => Number(architecture.width);
-
-/** The different numbers, from small to large. @param {number[]} values */
-export const distinct = (values) => [...new Set(values)].sort((a, b) => a - b);
 
 /** What networks have in common that differ in their seed alone. @param {Point} point */
 const networkOf = (point) => [point.n, widthOf(point), point.step].join();

@@ -88,6 +88,17 @@ export class ReportSource {
 }
 
 /**
+ * The reports of an experiment, of whose recorded runs a setting chooses one by its preset and images, such as `main-faces`.
+ * @template {ExperimentName} E
+ * @param {Store} store
+ * @param {E} experiment
+ * @param {Key} setting
+ * @returns {ReportSource<E>}
+ */
+export const chosenRun = (store, experiment, setting) =>
+  new ReportSource(store, [setting], (values) => `${experiment}-${values[setting]}`);
+
+/**
  * The recorded run of an experiment on the images that another run is on, or else on faces.
  * @param {ExperimentName} experiment
  * @param {string} data the set that is wanted

@@ -2,7 +2,7 @@
 import { divergence, isSound } from "./divergence.js";
 import { count, fixed, percent } from "../ui/format.js";
 import { DETAIL_SIGMA, LEARNED } from "./verdicts.js";
-import { nearestStop } from "./nearest.js";
+import { distinct, nearestStop } from "./nearest.js";
 import { memorized, trained } from "./report.js";
 
 /**
@@ -25,9 +25,7 @@ export const MEASURES = /** @type {const} */ ({
 });
 
 /** The sizes, smallest first. @param {Sweep} sweep */
-export function sizes({ findings }) {
-  return [...new Set(findings.map(({ n }) => n))].sort((a, b) => a - b);
-}
+export const sizes = ({ findings }) => distinct(findings.map(({ n }) => n));
 
 /** The networks that were trained on `n` images, one for each seed. @param {Sweep} sweep @param {number} n */
 export const networks = ({ findings }, n) => findings.filter((point) => point.n === n);

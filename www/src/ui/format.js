@@ -40,6 +40,13 @@ export const duration = (seconds) =>
       ? `${Math.round(seconds / 60)} min`
       : `${(seconds / 3600).toFixed(1)} h`;
 
+/** From the least of several numbers to the largest. @param {number[]} values @param {(value: number) => string} format */
+export function range(values, format) {
+  if (values.length === 0) return "–";
+  const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => format(value));
+  return least === most ? least : `${least} to ${most}`;
+}
+
 /** Text with a note behind it, if there is one. @param {string} text @param {string} note */
 export const noted = (text, note) => (note ? `${text} (${note})` : text);
 
