@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { leader, ranked, settingAt, standingOf, unexplained } from "../src/reports/league.js";
+import { leader, leadsSentence, middleOf, ranked, settingAt, standingOf, unexplained } from "../src/reports/league.js";
 
 /** @import { LeagueReport, Theory } from "../src/reports/league.js" */
 
@@ -32,4 +32,27 @@ test("a setting is told in a few letters", () => {
   assert.equal(settingAt({ ...scores, threshold: 0.05 }, 0), "τ = 0.05");
   assert.equal(settingAt({ ...scores, components: 8 }, 0), "K = 8");
   assert.equal(settingAt(scores, 0), "");
+});
+
+test("a sentence says which theory leads, at the noise levels that there are", () => {
+  const theories = [theory("gaussian", [0.8, 0.9, 0.99, 1]), theory("ls", [0.7, 0.8, 0.999, 0])];
+  /** @param {number[]} sigmas */
+  const said = (sigmas) => leadsSentence(sigmas, theories).replaceAll("\u00a0", " ");
+  assert.equal(
+    said([3, 1, 0.15]),
+    "The network is predicted best at σ = 3 by the Gaussian denoiser (R² = 0.800), at σ = 1 by the Gaussian denoiser " +
+      "(R² = 0.900) and at σ = 0.15 by the local score machine (R² = 0.999).",
+  );
+  // One that was not measured is passed over, and a neighbour is called what it is.
+  assert.equal(
+    said([3, 0.9, 0.4]),
+    "The Gaussian denoiser predicts best at high and middle noise: R² = 0.800 and 0.900 at σ = 3 and 0.9.",
+  );
+  assert.equal(said([10, 0.001]), "");
+  assert.equal(said([]), "");
+});
+
+test("the table and the labels are about the noise level nearest to 1", () => {
+  assert.equal(middleOf({ sigmas: [10, 3, 1, 0.15] }), 2);
+  assert.equal(middleOf({ sigmas: [0.27, 0.55, 10] }), 1);
 });

@@ -1,7 +1,17 @@
 /** Figure V.1: which theory predicts a network, and which denoises best. */
 import { ruleY, text } from "@observablehq/plot";
 import { denoiser } from "../reports/denoisers.js";
-import { leader, loadLeague, missed, ranked, settingAt, standingOf, unexplained } from "../reports/league.js";
+import {
+  leadsSentence,
+  loadLeague,
+  middleOf,
+  missed,
+  nameOf,
+  ranked,
+  settingAt,
+  standingOf,
+  unexplained,
+} from "../reports/league.js";
 import { provenance } from "../reports/provenance.js";
 import { chart, onAxis } from "../ui/chart.js";
 import { element, make } from "../ui/dom.js";
@@ -27,8 +37,6 @@ const HEIGHT = 320;
 const TICKS = [0.001, 0.01, 0.1, 1, 2, 5, 10, 20, 50];
 /** Samples in a row of the table. */
 const COLUMNS = 8;
-/** Where the sentences look: high, middle and low noise. */
-const LEVELS = { high: 3, middle: 1, low: 0.15 };
 
 /** @param {HTMLElement} root @param {Page} page */
 export function leagueFigure(root, page) {
@@ -77,22 +85,10 @@ const unexplainedOf = (prediction) => ({ ...prediction.r2, mean: missed(predicti
  */
 function tell({ live }, report, standing, theories) {
   const { sigmas } = report;
-  const level = (/** @type {number} */ sigma) => sigmas.findIndex((other) => Math.abs(other / sigma - 1) < 1e-3);
   const byId = (/** @type {DenoiserId} */ id) => theories.find((theory) => theory.id === id);
   const [gaussian, empirical, local, pca] = ["gaussian", "empirical", "ls", "pca-locality"].map((id) =>
     byId(/** @type {DenoiserId} */ (id)),
   );
-  const who = (/** @type {Theory} */ { id }) => {
-    const { label } = denoiser(id);
-    if (/^[A-Z]{2}/.test(label)) return label;
-    // Gauss keeps his capital.
-    return `the ${label.startsWith("Gauss") ? label : label[0].toLowerCase() + label.slice(1)}`;
-  };
-  const leads = Object.values(LEVELS).map((sigma) => {
-    const at = level(sigma);
-    const first = leader(theories, ({ prediction }) => missed(prediction[at]));
-    return { sigma: significant(sigma), name: who(first), r2: fixed(first.prediction[at].r2.mean, 3) };
-  });
   const [best] = theories;
   const second = theories.filter(({ id }) => id !== "gaussian" && id !== "mixture")[0];
   /** The noise levels at which a denoiser beats D_G beyond two standard errors. @param {Estimate[]} error */
@@ -102,14 +98,15 @@ function tell({ live }, report, standing, theories) {
     "league.n": count(standing.n),
     "league.network": standing.architecture.kind === "mlp" ? "an MLP" : "a U-Net",
     "league.copies": percent(standing.closeness.memorized.mean),
-    "league.best": who(best),
+    "league.best": nameOf(best),
     "league.best.missed": percent(unexplained(best)),
-    "league.second": who(second),
+    "league.second": nameOf(second),
     "league.second.missed": percent(unexplained(second)),
-    "league.leads": leadsSentence(leads),
+    "league.sigma": significant(sigmas[middleOf(report)]),
+    "league.leads": leadsSentence(sigmas, theories),
     "league.patch": windowsSentence(
       windows.map((theory) => ({
-        name: who(theory),
+        name: nameOf(theory),
         wins: winsOf(theory.error),
         least: Math.min(...theory.error.map(({ mean }) => mean)),
       })),
@@ -129,22 +126,6 @@ function tell({ live }, report, standing, theories) {
     live.claim("league.gaussian", best.id === "gaussian" || best.id === "mixture", [standing]);
     live.claim("league.windows", unexplained(local) < 0.5 * unexplained(empirical), [standing]);
   }
-}
-
-/**
- * Which theory predicts best, at each of a few noise levels.
- * @param {{sigma: string, name: string, r2: string}[]} leads
- */
-function leadsSentence(leads) {
-  if (leads.every(({ name }) => name === leads[0].name)) {
-    const { name } = leads[0];
-    return (
-      `${name[0].toUpperCase()}${name.slice(1)} predicts best at high, middle and low noise: R²\u00a0=\u00a0` +
-      `${list(leads.map(({ r2 }) => r2))} at σ\u00a0=\u00a0${list(leads.map(({ sigma }) => sigma))}.`
-    );
-  }
-  const parts = leads.map(({ sigma, name, r2 }) => `at σ\u00a0=\u00a0${sigma} by ${name} (R²\u00a0=\u00a0${r2})`);
-  return `The network is predicted best ${list(parts)}.`;
 }
 
 /**
@@ -178,7 +159,7 @@ const levels = (sigmas) => `σ\u00a0=\u00a0${list(sigmas.toSorted((a, b) => b - 
  * @param {Theory[]} theories
  */
 function drawStandings(body, { shape, sigmas }, standing, theories) {
-  const at = sigmas.findIndex((sigma) => Math.abs(sigma - LEVELS.middle) < 1e-3);
+  const at = middleOf({ sigmas });
   const strip = (/** @type {string} */ images, /** @type {string} */ label) => {
     const canvas = make("canvas", { ariaLabel: label, role: "img" });
     drawRow(canvas, decodeImages(shape, images), COLUMNS);
@@ -236,12 +217,8 @@ function missedChart(root) {
   return levelsChart(root, {
     name: "what each theory leaves unexplained of the network",
     title: "Unexplained, 1 − R²",
-    label: ({ sigmas, curves }) => {
-      const middle = sigmas.findIndex((sigma) => Math.abs(sigma - LEVELS.middle) < 1e-3);
-      const values = curves.map(({ id, levels }) => `${percent(levels[middle].mean)} by ${denoiser(id).label}`);
-      return `Share of the variance of the network’s denoised images that is left unexplained, at noise level 1: ${values.join(", ")}`;
-    },
-    base: undefined,
+    about: "Share of the variance of the network’s denoised images that is left unexplained",
+    value: (mean, theory) => `${percent(mean)} by ${theory}`,
   });
 }
 
@@ -250,11 +227,8 @@ function errorsChart(root) {
   return levelsChart(root, {
     name: "error of each denoiser relative to the Gaussian’s",
     title: "Squared error, relative to the Gaussian’s",
-    label: ({ sigmas, curves }) => {
-      const middle = sigmas.findIndex((sigma) => Math.abs(sigma - LEVELS.middle) < 1e-3);
-      const values = curves.map(({ id, levels }) => `${fixed(levels[middle].mean)} for ${denoiser(id).label}`);
-      return `Squared error on held-out images over that of the Gaussian denoiser, at noise level 1: ${values.join(", ")}`;
-    },
+    about: "Squared error on held-out images over that of the Gaussian denoiser",
+    value: (mean, theory) => `${fixed(mean)} for ${theory}`,
     base: 1,
   });
 }
@@ -262,15 +236,24 @@ function errorsChart(root) {
 /**
  * Curves over the noise level, both axes logarithmic.
  * @param {HTMLElement} root
- * @param {{name: string, title: string, label: (data: Curves) => string, base: number | undefined}} spec `base`: a line at
- *   this value, the Gaussian's
+ * @param {{
+ *   name: string,
+ *   title: string,
+ *   about: string,
+ *   value: (mean: number, denoiser: string) => string,
+ *   base?: number,
+ * }} spec `value`: what is said of a denoiser; `base`: a line at this value, the Gaussian's
  */
-function levelsChart(root, { name, title: heading, label, base }) {
+function levelsChart(root, { name, title: heading, about, value, base }) {
   return chart(
     root,
     /** @type {ChartSpec<Curves>} */ ({
       name,
-      label,
+      label({ sigmas, curves }) {
+        const at = middleOf({ sigmas });
+        const values = curves.map(({ id, levels }) => value(levels[at].mean, denoiser(id).label));
+        return `${about}, at noise level ${significant(sigmas[at])}: ${values.join(", ")}`;
+      },
       columns: ["Denoiser", "σ", "Value", "± s.e."],
       rows: ({ sigmas, curves }) =>
         curves.flatMap(({ id, levels }) =>

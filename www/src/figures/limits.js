@@ -4,12 +4,12 @@ import { toFailure } from "../engine/protocol.js";
 import { comesNear } from "./figure.js";
 import { count, fixed, percent, significant } from "../ui/format.js";
 import { loadIndex, loadRun } from "../reports/recorded.js";
-import { levelOf, linearityAt, networks, sizes, transition } from "../reports/transition.js";
+import { linearityAt, networks, sizes, transition } from "../reports/transition.js";
 import { ALIKE, DETAIL_SIGMA, FEW_COPIES, MIDDLE_SIGMA } from "../reports/verdicts.js";
 import { showFailure } from "../ui/notice.js";
 import { nearestStop } from "../reports/nearest.js";
 import { ends } from "../reports/gaussian-bias.js";
-import { cosineWith, memorized, trained } from "../reports/report.js";
+import { cosineWith, levelOf, memorized, trained } from "../reports/report.js";
 import { SET_TITLES } from "../state/data-sets.js";
 
 /**

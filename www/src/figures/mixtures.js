@@ -1,7 +1,7 @@
 /** Figure V.3: from the Gaussian to the memorizing denoiser, by mixtures of more and more Gaussians. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
 import { loadLeague, missed, standingOf } from "../reports/league.js";
-import { nearestStop } from "../reports/nearest.js";
+import { distinct, nearestStop } from "../reports/nearest.js";
 import { provenance } from "../reports/provenance.js";
 import { chart } from "../ui/chart.js";
 import { element } from "../ui/dom.js";
@@ -43,7 +43,10 @@ export function mixturesFigure(root, page) {
     reads: ["mixtures.sigma"],
     ask: () => Promise.all(SETS.map(([run]) => loadLeague(run))),
     draw(reports) {
-      const levels = reports[0].sigmas.toSorted((a, b) => a - b);
+      // Those that all of them have.
+      const levels = distinct(
+        reports[0].sigmas.filter((level) => reports.every(({ sigmas }) => sigmas.includes(level))),
+      );
       const sigma = nearestStop(levels, store.values["mixtures.sigma"]);
       showLevels(levels, sigma);
       const setsAt = (/** @type {number} */ at) =>

@@ -10,13 +10,12 @@ import { labelPlace } from "../ui/labels.js";
 import { axisName, crosses, HALO, markedLine, NOISE_AXIS } from "../ui/marks.js";
 import { describe, imagesOf, kindOf } from "../reports/describe.js";
 import { provenance } from "../reports/provenance.js";
-import { cosineWith, memorized } from "../reports/report.js";
+import { cosineWith, levelOf, memorized } from "../reports/report.js";
 import { seedsSentence } from "../reports/seeds.js";
 import { offerRecorded, reportFigure } from "./report-figure.js";
 import { offers } from "../runs/offers.js";
 import { runPanel } from "../runs/run-panel.js";
 import { compareEstimates, FEW_COPIES, MANY_COPIES, MIDDLE_SIGMA, RELATION } from "../reports/verdicts.js";
-import { nearestStop } from "../reports/nearest.js";
 
 /**
  * @import { Bias, DenoiserId, Estimate } from "../../pkg/hidden_gaussian.js"
@@ -110,8 +109,7 @@ export function scoreDifferenceFigure(root, page, source) {
 
   /** @param {BiasReport} report @param {[Bias, Bias]} models */
   function tell(report, [few, many]) {
-    const sigma = nearestStop(report.sigmas, MIDDLE_SIGMA);
-    const at = report.sigmas.indexOf(sigma);
+    const at = levelOf(report, MIDDLE_SIGMA);
     // A run that is under way has tested nothing yet.
     const memorizes = report.final && memorized(few).mean > MANY_COPIES;
     const generalizes = report.final && memorized(many).mean < FEW_COPIES;
@@ -131,7 +129,7 @@ export function scoreDifferenceFigure(root, page, source) {
       "bias.source": provenance(report, source.shownOrigin.file),
       "bias.few": sizeOf("few", few.n),
       "bias.many": sizeOf("many", many.n),
-      "bias.sigma": significant(sigma),
+      "bias.sigma": significant(report.sigmas[at]),
       "bias.few.train.empirical": on("train", differences(few, "empirical")?.train[at]),
       "bias.few.train.gaussian": on("train", differences(few, "gaussian")?.train[at]),
       "bias.error.relation": relation ? RELATION[relation] : "not compared with",
@@ -185,14 +183,13 @@ function differencesChart(root) {
     /** @type {ChartSpec<Shown>} */ ({
       name: "score differences",
       label({ sigmas, models, split }) {
-        const sigma = nearestStop(sigmas, MIDDLE_SIGMA);
-        const at = sigmas.indexOf(sigma);
+        const at = levelOf({ sigmas }, MIDDLE_SIGMA);
         const images = split === "train" ? "training" : "held-out";
         const parts = models.map((model) => {
           const values = OTHERS.map(({ id, label }) => `${label} ${estimate(differences(model, id)?.[split][at])}`);
           return `network trained on ${count(model.n)} images: ${values.join(", ")}`;
         });
-        return `Score difference to the network on ${images} images at noise level ${significant(sigma)}; ${parts.join("; ")}`;
+        return `Score difference to the network on ${images} images at noise level ${significant(sigmas[at])}; ${parts.join("; ")}`;
       },
       columns: ["N", "σ", ...OTHERS.flatMap(({ short }) => [short, "± s.e.", "lowest seed", "highest seed"])],
       rows: ({ sigmas, models, split }) =>

@@ -10,7 +10,7 @@ import { labelPlaces } from "../ui/labels.js";
 import { crosses } from "../ui/marks.js";
 import { describe, imagesOf, kindOf } from "../reports/describe.js";
 import { originOf, provenance } from "../reports/provenance.js";
-import { cosineWith } from "../reports/report.js";
+import { cosineWith, levelOf } from "../reports/report.js";
 import { chosenRun } from "../reports/source.js";
 import { offerRecorded, reportFigure } from "./report-figure.js";
 import { overSeeds, seedsSentence } from "../reports/seeds.js";
@@ -20,7 +20,6 @@ import {
   compare,
   curve,
   curves,
-  levelOf,
   linearityAt,
   networks,
   sizes,

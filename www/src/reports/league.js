@@ -1,5 +1,8 @@
 /** The reports of Section V: the league of theories, and the edge of memorization. */
+import { fixed, list, significant } from "../ui/format.js";
+import { denoiser } from "./denoisers.js";
 import { loadRun } from "./recorded.js";
+import { levelOf } from "./report.js";
 
 /**
  * @import { DenoiserId, Estimate, Status } from "../../pkg/hidden_gaussian.js"
@@ -54,6 +57,11 @@ import { loadRun } from "./recorded.js";
  * @typedef {Omit<Report, "findings"> & {findings: Edge[]}} EdgeReport
  */
 
+/** The noise levels that sentences are about. */
+const LEVELS = { high: 3, middle: 1, low: 0.15 };
+/** By how large a factor a level that was measured may differ from one of these. */
+const NEAR = 1.5;
+
 /** @param {string} run such as main-faces @returns {Promise<LeagueReport>} */
 export const loadLeague = (run) => loadRun(`league-${run}`);
 
@@ -84,6 +92,42 @@ export const leader = (theories, cost) => theories.reduce((best, one) => (cost(o
 
 /** @param {number[]} values */
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** Where the level stands at which theories are told apart. @param {{sigmas: number[]}} report */
+export const middleOf = (report) => levelOf(report, LEVELS.middle);
+
+/** What a theory is called in a sentence. @param {Theory} theory */
+export function nameOf({ id }) {
+  const { label } = denoiser(id);
+  if (/^[A-Z]{2}/.test(label)) return label;
+  // Gauss keeps his capital.
+  return `the ${label.startsWith("Gauss") ? label : label[0].toLowerCase() + label.slice(1)}`;
+}
+
+/**
+ * Which theory predicts best at high, middle and low noise, as far as that was measured.
+ * @param {number[]} sigmas
+ * @param {Theory[]} theories
+ */
+export function leadsSentence(sigmas, theories) {
+  const leads = Object.entries(LEVELS).flatMap(([noise, wanted]) => {
+    const at = levelOf({ sigmas }, wanted);
+    const sigma = sigmas[at];
+    if (!(Math.max(sigma / wanted, wanted / sigma) <= NEAR)) return [];
+    const first = leader(theories, ({ prediction }) => missed(prediction[at]));
+    return { noise, sigma: significant(sigma), name: nameOf(first), r2: fixed(first.prediction[at].r2.mean, 3) };
+  });
+  if (leads.length === 0) return "";
+  const { name } = leads[0];
+  if (leads.every((lead) => lead.name === name)) {
+    return (
+      `${name[0].toUpperCase()}${name.slice(1)} predicts best at ${list(leads.map(({ noise }) => noise))} noise: ` +
+      `R²\u00a0=\u00a0${list(leads.map(({ r2 }) => r2))} at σ\u00a0=\u00a0${list(leads.map(({ sigma }) => sigma))}.`
+    );
+  }
+  const parts = leads.map((lead) => `at σ\u00a0=\u00a0${lead.sigma} by ${lead.name} (R²\u00a0=\u00a0${lead.r2})`);
+  return `The network is predicted best ${list(parts)}.`;
+}
 
 /** A theory's free parameter in a few letters, at a noise level. @param {Scores} scores @param {number} level */
 export function settingAt({ windows, threshold, components }, level) {

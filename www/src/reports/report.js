@@ -2,6 +2,7 @@
  * What an experiment found: the form of recorded files and of live runs alike. The library's types say what each field is;
  * recorded files leave out what no figure draws.
  */
+import { nearestStop } from "./nearest.js";
 
 /** @import { Config, DenoiserId, ExperimentName, FindingsOf, Point, Recipe, Shape } from "../../pkg/hidden_gaussian.js" */
 
@@ -54,6 +55,9 @@ export function checkFormat({ format, version = "0.1.0" }) {
     hint: "Open it with that version, or run it again.",
   };
 }
+
+/** Where in a report's lists the noise level nearest to `sigma` stands. @param {{sigmas: number[]}} report @param {number} sigma */
+export const levelOf = ({ sigmas }, sigma) => sigmas.indexOf(nearestStop(sigmas, sigma));
 
 /** What was measured of the network. @param {Point} point */
 export const trained = ({ denoisers }) => denoisers.trained;

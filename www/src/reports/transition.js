@@ -2,8 +2,8 @@
 import { divergence, isSound } from "./divergence.js";
 import { count, fixed, percent } from "../ui/format.js";
 import { DETAIL_SIGMA, LEARNED } from "./verdicts.js";
-import { distinct, nearestStop } from "./nearest.js";
-import { memorized, trained } from "./report.js";
+import { distinct } from "./nearest.js";
+import { levelOf, memorized, trained } from "./report.js";
 
 /**
  * @import { Measures, Point } from "../../pkg/hidden_gaussian.js"
@@ -29,9 +29,6 @@ export const sizes = ({ findings }) => distinct(findings.map(({ n }) => n));
 
 /** The networks that were trained on `n` images, one for each seed. @param {Sweep} sweep @param {number} n */
 export const networks = ({ findings }, n) => findings.filter((point) => point.n === n);
-
-/** Where in the lists of a report the noise level nearest to `sigma` stands. @param {Sweep} sweep @param {number} sigma */
-export const levelOf = ({ sigmas }, sigma) => sigmas.indexOf(nearestStop(sigmas, sigma));
 
 /**
  * The mean of one number over the seeds, and the lowest and highest.
