@@ -169,12 +169,17 @@ pub struct Entry {
     #[serde(rename = "needs")]
     pub origin: Origin,
     /// Multiply-adds of denoising one image of `d` numbers after a fit to `n` images, or as many as take the same
-    /// time. Estimates and the cut of sweeps depend on it.
-    #[serde(skip)]
-    pub work: fn(n: f64, d: f64) -> f64,
+    /// time: the coefficients of `d²`, `n·d` and `n·d²`. Estimates and the cut of sweeps depend on them.
+    pub work: [f64; 3],
 }
 
 impl Entry {
+    /// Multiply-adds of denoising one image of `d` numbers after a fit to `n` images.
+    #[must_use]
+    pub fn multiply_adds(&self, n: f64, d: f64) -> f64 {
+        self.work.iter().zip([d * d, n * d, n * d * d]).map(|(factor, size)| factor * size).sum()
+    }
+
     /// The index of the symbol, such as G of D_G.
     #[must_use]
     pub fn letter(&self) -> &'static str {
@@ -219,7 +224,7 @@ pub static TABLE: &[Entry] = &[
         label: "Trained network",
         about: "A network trained to remove noise from the training images.",
         origin: Origin::Training,
-        work: |_, _| 0.0,
+        work: [0.0; 3],
     },
     Entry {
         id: DenoiserId::LINEAR,
@@ -229,7 +234,7 @@ pub static TABLE: &[Entry] = &[
         label: "Best linear fit",
         about: "The linear map that best matches the trained network at each noise level.",
         origin: Origin::Distillation,
-        work: |_, d| d * d,
+        work: [1.0, 0.0, 0.0],
     },
     Entry {
         id: DenoiserId::GAUSSIAN,
@@ -239,7 +244,7 @@ pub static TABLE: &[Entry] = &[
         label: "Gaussian denoiser",
         about: "The optimal denoiser of a Gaussian with the training images' mean and covariance.",
         origin: Origin::Fit(|to| Box::pin(async { Ok(boxed(Gaussian::fit(to.sets)?)) })),
-        work: |_, d| 2.0 * d * d,
+        work: [2.0, 0.0, 0.0],
     },
     Entry {
         id: DenoiserId::EMPIRICAL,
@@ -249,7 +254,7 @@ pub static TABLE: &[Entry] = &[
         label: "Memorizing denoiser",
         about: "The optimal denoiser of the training images themselves: it can only reproduce them.",
         origin: Origin::Fit(|to| Box::pin(async { Ok(boxed(Empirical::new(to.sets.clone()))) })),
-        work: |n, d| 2.0 * n * d,
+        work: [0.0, 2.0, 0.0],
     },
     #[cfg(feature = "training")]
     Entry {
@@ -260,7 +265,7 @@ pub static TABLE: &[Entry] = &[
         label: "Local score machine",
         about: "Memorizes windows instead of images: each pixel sees only its surroundings.",
         origin: Origin::Fit(|to| Box::pin(async { Ok(boxed(local(to, false)?)) })),
-        work: |n, d| 25.0 * 2.0 * n * d,
+        work: [0.0, 50.0, 0.0],
     },
     #[cfg(feature = "training")]
     Entry {
@@ -271,7 +276,7 @@ pub static TABLE: &[Entry] = &[
         label: "Equivariant local score machine",
         about: "Memorizes windows wherever they are in the image: each pixel sees only its surroundings.",
         origin: Origin::Fit(|to| Box::pin(async { Ok(boxed(local(to, true)?.equivariant())) })),
-        work: |n, d| 25.0 * 2.0 * n * d * d,
+        work: [0.0, 0.0, 50.0],
     },
     #[cfg(feature = "training")]
     Entry {
@@ -287,7 +292,7 @@ pub static TABLE: &[Entry] = &[
                 Ok(boxed(PcaLocality::new(to.sets.clone(), Gaussian::fit(to.sets)?, mask)?))
             })
         }),
-        work: |n, d| n * d * d,
+        work: [0.0, 0.0, 1.0],
     },
     #[cfg(feature = "training")]
     Entry {
@@ -305,7 +310,7 @@ pub static TABLE: &[Entry] = &[
                 Ok(boxed(Mixture::fit(to.engine, to.sets, components, rank, seed).await?))
             })
         }),
-        work: |n, d| 2.0 * default_components(n as usize) as f64 * d * d,
+        work: [20.0, 0.0, 0.0],
     },
 ];
 

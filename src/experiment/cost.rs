@@ -56,7 +56,7 @@ fn evaluation(
     }
     let (n, d) = (n as f64, dim as f64);
     let rows = config.denoisers.iter().filter_map(|id| id.entry());
-    let exact = denoised as f64 * rows.map(|entry| (entry.work)(n, d)).sum::<f64>();
+    let exact = denoised as f64 * rows.map(|entry| entry.multiply_adds(n, d)).sum::<f64>();
     // The covariance of the training images and its eigenvectors.
     let fit = n * d * d + 10.0 * d * d * d;
     let nearest = config.samples as f64 * n * d;

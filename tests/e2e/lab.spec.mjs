@@ -93,12 +93,34 @@ siteTest("a run with its own settings, and a second one over it", { webgpu: [fal
 
   await page.locator("#lab .chart svg").waitFor();
   await openTable(page.locator("#lab"));
-  const runs = async () => new Set(await page.locator("#lab .chart-table tbody td:first-child").allTextContents());
-  assert.deepEqual(await runs(), new Set(["A", "B"]));
-  assert.equal(await page.locator(".lab-samples canvas").count(), 2);
+  const curves = async () => new Set(await page.locator("#lab .chart-table tbody td:first-child").allTextContents());
+  assert.deepEqual(await curves(), new Set(["A", "B", "Gaussian", "Memorizing"]));
+  const samples = page.locator(".lab-samples canvas");
+  assert.equal(await samples.count(), 4);
   await row(page, "A").locator("input").uncheck();
-  await page.waitForFunction(() => document.querySelectorAll(".lab-samples canvas").length === 1);
-  assert.deepEqual(await runs(), new Set(["B"]));
+  await page.waitForFunction(() => document.querySelectorAll(".lab-samples canvas").length === 3);
+  assert.deepEqual(await curves(), new Set(["B", "Gaussian", "Memorizing"]));
+});
+
+siteTest("theories beside a run", { webgpu: [false], widths: [390] }, async (page) => {
+  await openLab(page, TINY);
+  const before = await page.locator('#lab [data-part="time"]').textContent();
+  await choose(page, "lab.beside", "all");
+  await page.waitForURL(/lab\.beside=all/);
+  // The estimate knows that they take longer.
+  await page.waitForFunction(
+    (before) => document.querySelector('#lab [data-part="time"]')?.textContent !== before,
+    before,
+  );
+  await train(page);
+  await done(page, "A");
+  const theories = ["Local score machine", "Equivariant local score machine", "PCA-locality", "Mixture of Gaussians"];
+  for (const theory of ["Gaussian denoiser", ...theories]) {
+    await page.locator(`.lab-samples canvas[aria-label^="Samples of ${theory}"]`).waitFor();
+  }
+  await openTable(page.locator("#lab"));
+  const curves = new Set(await page.locator("#lab .chart-table tbody td:first-child").allTextContents());
+  assert.ok(curves.has("PCA-locality") && curves.has("Equivariant local"), [...curves].join());
 });
 
 siteTest(

@@ -32,6 +32,21 @@ test("only what was changed goes into the configuration", () => {
   });
 });
 
+test("theories are measured beside the networks, after the paper's denoisers", () => {
+  const beside = (/** @type {any} */ choice) => labOptions({ ...defaults(), "lab.beside": choice }).config;
+  assert.equal(beside("paper"), undefined);
+  assert.deepEqual(beside("els"), { evaluation: { denoisers: ["gaussian", "empirical", "els"] } });
+  const all = /** @type {any} */ (beside("all")).evaluation.denoisers;
+  const fitted = TABLES.denoisers.filter(({ needs }) => needs === "fit");
+  assert.deepEqual(
+    all,
+    fitted.map(({ id }) => id),
+  );
+  // Experiments that evaluate nothing do not have the setting.
+  const clocks = labOptions({ ...defaults(), "lab.experiment": /** @type {any} */ ("clocks"), "lab.beside": "all" });
+  assert.equal(clocks.config?.evaluation, undefined);
+});
+
 test("a network of another kind than the preset's comes whole", () => {
   const unet = /** @type {any} */ (labOptions({ ...defaults(), "lab.network": "unet", "lab.depth": "3" }));
   assert.deepEqual(unet.config.train.architecture, {

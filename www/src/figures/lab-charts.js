@@ -1,7 +1,7 @@
 /** What the lab draws of its runs: one chart over each other, samples below each other, and a sentence each. */
 import { dot, line, link, text } from "@observablehq/plot";
 import { lawSentence, trainings } from "../reports/clocks.js";
-import { FITTED } from "../reports/denoisers.js";
+import { THEORIES } from "../reports/denoisers.js";
 import { divergence, divergenceSentence } from "../reports/divergence.js";
 import { likeGaussian, peak } from "../reports/emergence.js";
 import { modesSentence } from "../reports/modes.js";
@@ -39,7 +39,9 @@ import { crosses } from "../ui/marks.js";
 const COLOURS = 6;
 const MARKS = /** @type {const} */ (["circle", "square", "triangle", "diamond", "star", "cross"]);
 const HEIGHT = 260;
-const MARGIN = { marginTop: 30, marginLeft: 44, marginRight: 30, marginBottom: 40 };
+const MARGIN = { marginTop: 30, marginLeft: 44, marginRight: 40, marginBottom: 40 };
+/** To the right of the curves, where there is space for the names of denoisers. */
+const WIDE_MARGIN = 110;
 /** The noise level of the linearity. */
 const SIGMA = 1;
 
@@ -71,6 +73,9 @@ const MEASURES = {
 /** A, B, … Z, A2, B2, … @param {number} index */
 export const letterOf = (index) =>
   String.fromCharCode(65 + (index % 26)) + (index < 26 ? "" : String(1 + Math.floor(index / 26)));
+
+/** The index of a symbol, such as G of D_G. @param {string} symbol */
+const letterOfSymbol = (symbol) => symbol.replace("D_", "");
 
 /** @param {number} index */
 export const colourNumber = (index) => 1 + (index % COLOURS);
@@ -118,21 +123,34 @@ function foundIn({ experiment, findings, ...rest }) {
 }
 
 /**
- * One row of samples per run, so that the eye compares down the columns.
+ * One row of samples per run, and one per denoiser beside the first run, so that the eye compares down the columns.
  * @param {HTMLElement} place
  * @param {ShownRun[]} runs
  * @param {number} wanted
  */
 export function drawRunSamples(place, runs, wanted) {
-  const rows = runs.flatMap(({ entry, sweep }) => {
+  const rows = runs.flatMap(({ entry, sweep }, i) => {
     const n = nearestStop(sizes(sweep), wanted);
     const point = networks(sweep, n).find(({ denoisers }) => denoisers.trained.samples);
-    if (!point?.denoisers.trained.samples) return [];
-    const canvas = make("canvas", { role: "img", ariaLabel: `Samples of run ${entry.letter} at N = ${n}` });
-    drawRow(canvas, decodeImages(sweep.shape, point.denoisers.trained.samples), COLUMNS);
+    if (!point) return [];
+    /** @param {DenoiserId} id @param {HTMLElement} key @param {string} of @param {string} note */
+    const row = (id, key, of, note) => {
+      const samples = point.denoisers[id]?.samples;
+      if (!samples) return [];
+      const canvas = make("canvas", { role: "img", ariaLabel: `Samples of ${of} at N = ${n}` });
+      drawRow(canvas, decodeImages(sweep.shape, samples), COLUMNS);
+      return [key, canvas, make("span", { className: "lab-sample-n" }, note)];
+    };
     const key = make("span", { className: "run-key" }, entry.letter);
     key.dataset.colour = String(colourNumber(entry.index));
-    return [key, canvas, make("span", { className: "lab-sample-n" }, noted(`N = ${count(n)}`, divergence([point])))];
+    const own = row("trained", key, `run ${entry.letter}`, noted(`N = ${count(n)}`, divergence([point])));
+    if (i > 0) return own;
+    const beside = THEORIES.flatMap(({ id, symbol, short, label, colour }) => {
+      const key = make("span", { className: "run-key" }, letterOfSymbol(symbol));
+      key.style.setProperty("--colour", colour);
+      return row(id, key, label, short);
+    });
+    return [...own, ...beside];
   });
   place.replaceChildren(...rows);
 }
@@ -155,6 +173,12 @@ export function runsChart(root) {
         mark: MARKS[entry.index % MARKS.length],
       })),
     );
+  /** The denoisers beside the first run's networks. @param {Overlay} overlay */
+  const references = ({ runs, measure }) =>
+    THEORIES.map((row) => ({
+      ...row,
+      points: curveOf(runs[0].sweep, MEASURES[measure], row.id).filter(({ mean }) => Number.isFinite(mean)),
+    }));
   return chart(
     root,
     /** @type {ChartSpec<Overlay>} */ ({
@@ -164,31 +188,36 @@ export function runsChart(root) {
         `run${overlay.runs.length === 1 ? "" : "s"}: ` +
         overlay.runs.map(({ entry }) => `${entry.letter}, ${describe(entry.options, entry.report).title}`).join("; "),
       columns: ["Run", "N", "Mean", "Lowest seed", "Highest seed"],
-      rows: (overlay) =>
-        spreads(overlay).map(({ letter, n, mean, low, high, diverged }) => [
+      rows: (overlay) => [
+        ...spreads(overlay).map(({ letter, n, mean, low, high, diverged }) => [
           letter,
           noted(count(n), diverged),
           ...[mean, low, high].map((v) => significant(v, 4)),
         ]),
+        ...references(overlay).flatMap(({ points, short }) =>
+          points.map(({ n, mean }) => [short, count(n), significant(mean, 4), "", ""]),
+        ),
+      ],
       options(overlay, width) {
         const { runs, measure } = overlay;
         const { title, format, fromZero } = MEASURES[measure];
         const points = spreads(overlay);
-        // The denoisers beside the first run's networks.
-        const references = FITTED.map((row) => ({
-          ...row,
-          points: curveOf(runs[0].sweep, MEASURES[measure], row.id).filter(({ mean }) => Number.isFinite(mean)),
-        }));
+        const lines = references(overlay);
         const values = onAxis([
           ...points.flatMap(({ low, high }) => [low, high]),
-          ...references.flatMap((reference) => reference.points.map(({ mean }) => mean)),
+          ...lines.flatMap((reference) => reference.points.map(({ mean }) => mean)),
         ]);
         const low = fromZero ? 0 : Math.floor(20 * Math.min(...values)) / 20;
         const high = measure === "memorized" ? 1 : Math.ceil(10 * Math.max(...values)) / 10;
-        const ends = runs.flatMap(
-          ({ entry }) => points.findLast(({ letter, mean }) => letter === entry.letter && !Number.isNaN(mean)) ?? [],
-        );
-        // Letters stand at the ends of their curves, apart from each other.
+        const ends = [
+          ...runs.flatMap(
+            ({ entry }) => points.findLast(({ letter, mean }) => letter === entry.letter && !Number.isNaN(mean)) ?? [],
+          ),
+          ...lines.flatMap(({ points: list, short, symbol, colour }) =>
+            list.slice(-1).map((end) => ({ ...end, letter: width > NARROW ? short : letterOfSymbol(symbol), colour })),
+          ),
+        ];
+        // Letters and symbols stand at the ends of their curves, apart from each other.
         const labels = [...new Set(ends.map(({ n }) => n))].flatMap((n) => {
           const group = ends.filter((end) => end.n === n);
           const places = labelPlaces(
@@ -201,6 +230,7 @@ export function runsChart(root) {
         return {
           height: HEIGHT,
           ...MARGIN,
+          marginRight: width > NARROW ? WIDE_MARGIN : MARGIN.marginRight,
           x: {
             type: "log",
             base: 2,
@@ -221,7 +251,7 @@ export function runsChart(root) {
               className: "chart-title",
               text: (words) => words,
             }),
-            ...references.map(({ points: list, colour, dash }) =>
+            ...lines.map(({ points: list, colour, dash }) =>
               line(list, { x: "n", y: "mean", stroke: colour, strokeDasharray: dash, strokeWidth: 1.5 }),
             ),
             link(

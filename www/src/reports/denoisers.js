@@ -39,6 +39,13 @@ export const FITTED = DENOISERS.filter(({ needs }) => needs === "fit");
 /** Those that are fitted to the training images alone, with the theories that came after the paper. */
 export const THEORIES = TABLE.filter(({ needs }) => needs === "fit");
 
+/**
+ * Those that the lab puts beside its networks: the paper's, with one of the theories or all.
+ * @param {string} choice
+ */
+export const besides = (choice) =>
+  THEORIES.filter(({ id, equation }) => equation !== null || id === choice || choice === "all");
+
 /** One of them, for a figure that is about it. @param {DenoiserId} id */
 export const denoiser = (id) => TABLE[TABLE.findIndex((row) => row.id === id)];
 

@@ -27,6 +27,26 @@ function networkSteps({ sizes = [], seeds, train, trainLong, widths = [], widthS
   return each * sizes.length * train.steps;
 }
 
+/**
+ * The work of denoisers that came after the paper, in 10⁹ operations: the work of presets does not include it. They
+ * reach the rate of a matrix multiply, which networks do not.
+ * @param {any} config
+ * @param {number} dim
+ */
+function theoriesGigaflop({ sizes = [], evaluation }, dim) {
+  const later = TABLES.denoisers.filter(({ id, equation }) => equation === null && evaluation?.denoisers?.includes(id));
+  if (later.length === 0) return 0;
+  const { samples, samplerSteps, method, images, sigmas } = evaluation;
+  const denoised = samples * samplerSteps * (method === "heun" ? 2 : 1) + 5 * images * sigmas.length;
+  /** @param {number} n */
+  const each = (n) =>
+    later.map(({ work: [squares, rows, cubes] }) => squares * dim ** 2 + n * (rows * dim + cubes * dim ** 2));
+  const multiplyAdds = sizes
+    .flatMap(each)
+    .reduce((/** @type {number} */ sum, /** @type {number} */ work) => sum + work, 0);
+  return 2e-9 * EFFICIENCY * denoised * multiplyAdds;
+}
+
 /** How many networks a configuration trains. @param {any} config */
 export const networkCount = ({ sizes = [], seeds, widths = [], widthSizes = [] }) =>
   (seeds?.length ?? 1) * (sizes.length + widths.length * widthSizes.length);
@@ -49,6 +69,7 @@ export function configOf({ experiment, preset, config = {} }) {
     ...config,
     train: changed(base.train, config.train),
     ...(base.trainLong && { trainLong: changed(base.trainLong, config.trainLong) }),
+    ...(base.evaluation && { evaluation: { ...base.evaluation, ...config.evaluation } }),
   };
 }
 
@@ -84,7 +105,7 @@ export function gigaflop(options) {
   const pixels = data ? data.size ** 2 : usual;
   const whole = /** @type {any} */ (TABLES.gigaflop)[experiment][preset];
   const perStep = stepCost(config.train, pixels) / stepCost(base.train, usual);
-  return (whole * perStep * networkSteps(config)) / networkSteps(base);
+  return (whole * perStep * networkSteps(config)) / networkSteps(base) + theoriesGigaflop(config, pixels);
 }
 
 /**

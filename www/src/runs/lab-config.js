@@ -1,5 +1,6 @@
 /** What the lab's settings mean, and how runs are described. */
 import { count, significant } from "../ui/format.js";
+import { besides } from "../reports/denoisers.js";
 import { channelsOf, RECORDED } from "../state/data-sets.js";
 import { keys, parameter } from "../state/parameters.js";
 // What `hidden-gaussian tables` prints: the library with training need not be there to show it.
@@ -9,6 +10,7 @@ import TABLES from "../tables.json" with { type: "json" };
  * @import { ExperimentName, Recipe as DataRecipe } from "../../pkg/hidden_gaussian.js"
  * @import { RunOptions } from "../engine/protocol.js"
  * @import { Preset, Report } from "../reports/report.js"
+ * @import { Place } from "../state/parameter-kinds.js"
  * @import { Key, Values } from "../state/parameters.js"
  */
 
@@ -19,6 +21,8 @@ const NETWORKS = {
   mlp: PRESETS.transition.quick.train.architecture,
   unet: PRESETS.transition.faithful.train.architecture,
 };
+/** Which experiments have denoisers beside their networks. */
+const BESIDE = /** @type {Place} */ (parameter("lab.beside"));
 /** The first checkpoint of the presets; each of the others is at twice the one before. */
 const FIRST_CHECKPOINT = PRESETS.emergence.quick.checkpoints[0];
 /** The training sets of presets on which widths are compared. */
@@ -75,6 +79,13 @@ export function labOptions(values, own) {
   const seeds = number(values["lab.seeds"]);
   if (seeds) config.seeds = seedsFrom(experiment, seed, seeds);
   if (experiment === "emergence") settleEmergence(config);
+  if (values["lab.beside"] !== "paper" && BESIDE.of?.includes(experiment)) {
+    put(
+      config,
+      "evaluation.denoisers",
+      besides(values["lab.beside"]).map(({ id }) => id),
+    );
+  }
   return {
     experiment,
     preset,
@@ -214,6 +225,7 @@ const NAMES = new Map([
     ["train.architecture.width", "width"],
     ["train.architecture.depth", "depth"],
     ["train.architecture.levels", "depth"],
+    ["evaluation.denoisers", "beside"],
   ]),
 ]);
 

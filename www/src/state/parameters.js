@@ -288,6 +288,19 @@ export const parameters = {
     { pattern: /^([2-9]|[1-9]\d)$/, form: "A whole number from 2 to 99." },
     { config: "evaluation.samplerSteps" },
   ),
+  "lab.beside": choice(
+    "Beside the networks",
+    "Which denoisers are fitted to the same images and measured beside the networks. The local machines take long.",
+    [
+      ["paper", "D_G, D_M"],
+      ["ls", "+ LS"],
+      ["els", "+ ELS"],
+      ["pca-locality", "+ PCA"],
+      ["mixture", "+ GMM"],
+      ["all", "All"],
+    ],
+    { of: ["transition", "gaussian-bias", "strong-generalization", "emergence"] },
+  ),
   "lab.samples": field("Samples", "How many samples are drawn to measure.", whole(4), { config: "evaluation.samples" }),
   "lab.seeds": field("Seeds", "How many networks are trained at each size, from different seeds.", ONE_TO_EIGHT),
   "lab.longSteps": field(
