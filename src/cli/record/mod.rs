@@ -127,7 +127,9 @@ const fn gaussian_bias(preset: Preset, data: &'static str, title: &'static str) 
 const fn strong(preset: Preset, data: &'static str, title: &'static str) -> Recording {
     let run = |this: &Recording, session: &Session<'_>| {
         let report = session.run::<StrongGeneralization>(this, |config| {
-            config.seeds = SEEDS.map(|seed| [2 * seed - 1, 2 * seed]).collect();
+            // On photographs, one pair of each size takes half an hour.
+            let pairs = if this.preset == Preset::Cifar { SEED..SEED + 1 } else { SEEDS };
+            config.seeds = pairs.map(|pair| [2 * pair - 1, 2 * pair]).collect();
         })?;
         Ok(report.map(|mut report| {
             // The two networks are compared only with each other.
@@ -269,7 +271,7 @@ static RECORDINGS: [Recording; 34] = [
     transition(Preset::Cifar, "cifar10", "Figure 1: a U-Net on CIFAR-10, three seeds"),
     paper_sampler(Preset::Cifar, "cifar10", "A U-Net on CIFAR-10 with the paper's sampler"),
     gaussian_bias(Preset::Cifar, "cifar10", "Figure 2: a U-Net on CIFAR-10, three seeds"),
-    strong(Preset::Cifar, "cifar10", "Disjoint halves: a U-Net on CIFAR-10, three pairs of seeds"),
+    strong(Preset::Cifar, "cifar10", "Disjoint halves: a U-Net on CIFAR-10"),
     emergence(
         Preset::Cifar,
         "cifar10",
