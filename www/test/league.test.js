@@ -40,13 +40,13 @@ test("a sentence says which theory leads, at the noise levels that there are", (
   const said = (sigmas) => leadsSentence(sigmas, theories).replaceAll("\u00a0", " ");
   assert.equal(
     said([3, 1, 0.15]),
-    "The network is predicted best at σ = 3 by the Gaussian denoiser (R² = 0.800), at σ = 1 by the Gaussian denoiser " +
+    "The network is best predicted at σ = 3 by the Gaussian denoiser (R² = 0.800), at σ = 1 by the Gaussian denoiser " +
       "(R² = 0.900) and at σ = 0.15 by the local score machine (R² = 0.999).",
   );
   // One that was not measured is passed over, and a neighbour is called what it is.
   assert.equal(
     said([3, 0.9, 0.4]),
-    "The Gaussian denoiser predicts best at high and middle noise: R² = 0.800 and 0.900 at σ = 3 and 0.9.",
+    "The Gaussian denoiser predicts best at high and medium noise: R² = 0.800 and 0.900 at σ = 3 and 0.9.",
   );
   assert.equal(said([10, 0.001]), "");
   assert.equal(said([]), "");

@@ -178,7 +178,7 @@ function curvesChart(root) {
       name: "networks over training time",
       label: ({ courses, axis }) =>
         `Copies, similarity to the Gaussian and loss over ${AXES[axis].name}, for ${count(courses.length)} networks. ` +
-        `Of them ${count(courses.filter(({ times }) => times.memorized).length)} come to copy a tenth of their samples: ` +
+        `Of these, ${count(courses.filter(({ times }) => times.memorized).length)} reach the point where a tenth of their samples are copies: ` +
         courses
           .flatMap((course) =>
             course.times.memorized

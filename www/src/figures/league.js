@@ -137,7 +137,8 @@ function windowsSentence(theories) {
   const winners = theories.filter(({ wins }) => wins.length > 0);
   if (winners.length === 0) return "none beats the Gaussian denoiser by more than two standard errors.";
   const parts = winners.map(
-    ({ name, wins, least }) => `${name} (at ${levels(wins)}, its error down to ${fixed(least)} times the Gaussian’s)`,
+    ({ name, wins, least }) =>
+      `${name} (at ${levels(wins)}, with an error as low as ${fixed(least)} times the Gaussian’s)`,
   );
   return `${list(parts)} ${winners.length > 1 ? "beat" : "beats"} the Gaussian denoiser by more than two standard errors.`;
 }

@@ -105,7 +105,7 @@ function lossChart(root) {
         `Loss of the random-features model over training time: ${solved
           .map(
             ({ images, generalized, memorized }) =>
-              `with ${count(images)} images least at τ = ${significant(generalized, 2)}, memorized by ${significant(memorized, 2)}`,
+              `with ${count(images)} images lowest at τ = ${significant(generalized, 2)}, memorized by ${significant(memorized, 2)}`,
           )
           .join("; ")}`,
       columns: ["ψ_n", "Images", "τ", "Training loss", "Test loss"],

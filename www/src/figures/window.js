@@ -80,7 +80,7 @@ function picture(id, { picture: images, reach, cosine }, shape) {
   const { label, short } = denoiser(id);
   const canvas = make("canvas", {
     role: "img",
-    ariaLabel: `${label}: the pixel in the middle depends on inputs ${fixed(reach, 1)} pixels away, in the mean`,
+    ariaLabel: `${label}: the pixel in the middle depends on inputs ${fixed(reach, 1)} pixels away on average`,
   });
   drawPicture(canvas, decodeImages(shape, images));
   const place = make(

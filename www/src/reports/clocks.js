@@ -76,7 +76,7 @@ export function lawSentence({ name, courses }) {
   const law = lawOf(courses, "memorized");
   return law
     ? `${name}: the time until samples are copies grows as N to the power ${exponentText(law)}.`
-    : `${name}: too few networks came to copy.`;
+    : `${name}: too few networks began to copy.`;
 }
 
 /**

@@ -58,7 +58,7 @@ import { levelOf } from "./report.js";
  */
 
 /** The noise levels that sentences are about. */
-const LEVELS = { high: 3, middle: 1, low: 0.15 };
+const LEVELS = { high: 3, medium: 1, low: 0.15 };
 /** By how large a factor a level that was measured may differ from one of these. */
 const NEAR = 1.5;
 
@@ -94,7 +94,7 @@ export const leader = (theories, cost) => theories.reduce((best, one) => (cost(o
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** Where the level stands at which theories are told apart. @param {{sigmas: number[]}} report */
-export const middleOf = (report) => levelOf(report, LEVELS.middle);
+export const middleOf = (report) => levelOf(report, LEVELS.medium);
 
 /** What a theory is called in a sentence. @param {Theory} theory */
 export function nameOf({ id }) {
@@ -105,7 +105,7 @@ export function nameOf({ id }) {
 }
 
 /**
- * Which theory predicts best at high, middle and low noise, as far as that was measured.
+ * Which theory predicts best at high, medium and low noise, as far as that was measured.
  * @param {number[]} sigmas
  * @param {Theory[]} theories
  */
@@ -126,7 +126,7 @@ export function leadsSentence(sigmas, theories) {
     );
   }
   const parts = leads.map((lead) => `at σ\u00a0=\u00a0${lead.sigma} by ${lead.name} (R²\u00a0=\u00a0${lead.r2})`);
-  return `The network is predicted best ${list(parts)}.`;
+  return `The network is best predicted ${list(parts)}.`;
 }
 
 /** A theory's free parameter in a few letters, at a noise level. @param {Scores} scores @param {number} level */

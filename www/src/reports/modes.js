@@ -58,7 +58,7 @@ export const modesSentence = (courses) =>
   courses
     .map((course) => {
       const law = decayText(emergenceLaw(course, true));
-      return `${networkName(course)}: an axis that gains variance emerges after a time that goes as 1/λ to the power ${law}.`;
+      return `${networkName(course)}: an axis that gains variance emerges after a time that scales as 1/λ to the power ${law}.`;
     })
     .join(" ");
 
