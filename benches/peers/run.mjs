@@ -199,7 +199,9 @@ try {
     await stop("denoisers");
     const [, memorizing] = times.find(([name]) => name === "empirical");
     for (const [name, seconds] of times) {
-      console.log(`${name.padEnd(16)}${seconds.toPrecision(3).padStart(9)} s  ${(seconds / memorizing).toPrecision(3)} × D_M`);
+      console.log(
+        `${name.padEnd(16)}${seconds.toPrecision(3).padStart(9)} s  ${(seconds / memorizing).toPrecision(3)} × D_M`,
+      );
     }
 
     const cores = await page.evaluate(() => navigator.hardwareConcurrency);

@@ -103,3 +103,34 @@ siteTest("points move by the arrow keys and go by Delete; the slider changes σ"
   await page.locator('#toy [data-part="play"]').click();
   await until("the noise has fallen", async () => (await slider(page, "toy.sigma").inputValue()) !== lowest);
 });
+
+siteTest(
+  "a finger drags a point without scrolling the page, and a tap adds one",
+  { webgpu: [false], widths: [390], context: { hasTouch: true, isMobile: true } },
+  async (page) => {
+    await open(page, "", "toy");
+    const box = await points(page).first().boundingBox();
+    assert.ok(box);
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+    const scrolled = await page.evaluate(() => scrollY);
+    const devtools = await page.context().newCDPSession(page);
+    const touch = (/** @type {"touchStart" | "touchMove" | "touchEnd"} */ type, by = 0) =>
+      devtools.send("Input.dispatchTouchEvent", {
+        type,
+        touchPoints: type === "touchEnd" ? [] : [{ x: x + 8, y: y + by }],
+      });
+    // Beside the point, but within what a finger covers.
+    await touch("touchStart");
+    for (let by = 10; by <= 60; by += 10) await touch("touchMove", by);
+    await touch("touchEnd");
+    const moved = await points(page).first().boundingBox();
+    assert.ok(moved && Math.abs(moved.y - box.y - 60) < 8, `${moved?.y} after ${box.y}`);
+    assert.equal(await page.evaluate(() => scrollY), scrolled);
+    assert.equal(await live(page, "toy.points"), "5");
+
+    const plane = await page.locator('#toy [data-part="empirical"]').boundingBox();
+    assert.ok(plane);
+    await page.touchscreen.tap(plane.x + 0.07 * plane.width, plane.y + 0.93 * plane.height);
+    await until("a point is added", async () => (await live(page, "toy.points")) === "6");
+  },
+);

@@ -89,6 +89,15 @@ test("the work of a run is that of its preset, in proportion to networks and ste
   assert.equal(gigaflop({ ...quick, config, data }), TABLES.gigaflop.transition.faithful);
 });
 
+test("theories beside the networks take their time", () => {
+  const quick = { experiment: /** @type {const} */ ("transition"), preset: /** @type {const} */ ("quick") };
+  const beside = (/** @type {string[]} */ ...denoisers) =>
+    gigaflop({ ...quick, config: { evaluation: { denoisers } } });
+  assert.equal(beside("gaussian", "empirical"), gigaflop(quick));
+  assert.ok(beside("gaussian", "ls") > gigaflop(quick));
+  assert.ok(beside("gaussian", "els") > 10 * beside("gaussian", "ls"));
+});
+
 test("an estimate is from the engine that would run it, and from runs once there were some", () => {
   const quick = { experiment: /** @type {const} */ ("transition"), preset: /** @type {const} */ ("quick") };
   const machine = { cores: 2, choice: /** @type {const} */ ("auto"), rates: { cpu: 20, gpu: 1000 }, reached: {} };

@@ -121,7 +121,7 @@ export function labFigure(root, page, { own, show }) {
     const runs = near ? shownSweeps() : [];
     if (runs.length > 0) draw(runs);
   };
-  const showSizes = axisSlider(element(root, "lab-n"), store, "lab.n", { axis: "N" });
+  const showSizes = axisSlider(element(root, "lab-n"), store, "lab.n");
   const drawChart = runsChart(element(root, "lab-chart"));
   const redraw = inFrames([
     () => {

@@ -45,6 +45,7 @@ export function modesFigure(root, page, source) {
           .join(" and ")
           .replace(/^a/, "A"),
         "modes.n": count(report.config.sizes[0]),
+        "modes.ends": courses.map((course) => `${endsText(course)} (${networkName(course)})`).join(", "),
       });
       const of = (/** @type {string} */ name) => courses.find((course) => networkName(course) === name);
       const laws = (/** @type {string} */ name) => {
@@ -56,15 +57,31 @@ export function modesFigure(root, page, source) {
         "modes.mlp": decayText(mlp),
         "modes.unet": decayText(unet),
         "modes.unet.order": orderText(unet, mlp),
-        "modes.mlp.loses": decayText(mlpLoses),
-        "modes.unet.loses": decayText(unetLoses),
+        "modes.loses": [
+          ...(mlpLoses ? [`${decayText(mlpLoses)} in the MLP`] : []),
+          ...(unetLoses ? [`${decayText(unetLoses)} in the U-Net`] : []),
+        ].join(" and "),
       });
+      for (const name of ["MLP", "U-Net"]) {
+        for (const place of document.querySelectorAll(`[data-network="${name}"]`)) {
+          if (place instanceof HTMLElement) place.hidden = !of(name);
+        }
+      }
       live.claim("modes.order", report.final && mlp ? mlp.high < 0 : undefined, courses);
-      live.claim("modes.weaker", report.final && mlp && unet ? mlp.exponent < unet.exponent : undefined, courses);
+      // Without an MLP, the sentence says of the U-Net only what its numbers say.
+      const weaker = !of("MLP") || (mlp && unet && mlp.exponent < unet.exponent);
+      live.claim("modes.weaker", report.final && unet ? weaker : undefined, courses);
     },
     say: (report) => modesSentence(report.findings),
     summary: (report) => [modesSentence(report.findings)],
   });
+}
+
+/** The variance of the samples at the end, along the axes that are drawn, relative to that of the images. @param {ModesCourse} course */
+function endsText({ moments, variances }) {
+  const last = moments[moments.length - 1].variances;
+  const ratios = AXES.filter((axis) => axis <= variances.length).map((axis) => last[axis - 1] / variances[axis - 1]);
+  return `${significant(Math.min(...ratios), 2)} to ${significant(Math.max(...ratios), 2)}`;
 }
 
 /** @param {ModesCourse[]} courses */

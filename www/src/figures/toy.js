@@ -21,6 +21,8 @@ const FIRST = [
   [1.4, 0.9],
 ];
 const MOST_POINTS = 60;
+/** How far from a point a finger may be, in pixels. */
+const FINGER = 22;
 /** Points of a drawn line are this far apart. */
 const SPACING = 0.16;
 const PATHS = 16;
@@ -114,12 +116,20 @@ export function toyFigure(root, page) {
     /** The point that is dragged; undefined while a line is drawn. @type {number | undefined} */
     let held;
     let down = false;
+    // A finger on the plane scrolls the page, but one on a point must not: browsers ignore `touch-action` of circles.
+    svg.addEventListener(
+      "touchstart",
+      (event) => {
+        if (event.touches.length === 1 && near(svg, event.touches[0]) !== undefined) event.preventDefault();
+      },
+      { passive: false },
+    );
     svg.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
       const at = place(svg, event);
-      const index = indexOf(event.target);
-      // A finger on the plane scrolls the page; it moves points only.
-      if (index === undefined && event.pointerType === "touch") return;
+      const isTouch = event.pointerType === "touch";
+      const index = indexOf(event.target) ?? (isTouch ? near(svg, event) : undefined);
+      if (index === undefined && isTouch) return;
       held = index;
       down = true;
       if (index === undefined && points.length < MOST_POINTS) points = [...points, at];
@@ -144,6 +154,13 @@ export function toyFigure(root, page) {
       down = false;
       keep();
     };
+    // A tap adds a point, too.
+    svg.addEventListener("click", (event) => {
+      const { pointerType } = /** @type {PointerEvent} */ (event);
+      if (pointerType !== "touch" || near(svg, event) !== undefined || points.length >= MOST_POINTS) return;
+      points = [...points, place(svg, event)];
+      keep();
+    });
     svg.addEventListener("pointerup", end);
     svg.addEventListener("pointercancel", end);
     // The plane has captured the pointer, so the event does not name the point.
@@ -166,6 +183,19 @@ export function toyFigure(root, page) {
       points = points.with(index, inside([x + by * step[0], y + by * step[1]]));
       keep();
     });
+  }
+
+  /**
+   * The point under a finger, which covers more than a point.
+   * @param {SVGSVGElement} svg
+   * @param {{clientX: number, clientY: number}} finger
+   */
+  function near(svg, finger) {
+    const [x, y] = place(svg, finger);
+    const reach = (FINGER * 2 * REACH) / svg.clientWidth;
+    const distances = points.map((point) => Math.hypot(point[0] - x, point[1] - y));
+    const nearest = Math.min(...distances);
+    return nearest < reach ? distances.indexOf(nearest) : undefined;
   }
 
   /** @param {number | undefined} index */
@@ -364,7 +394,7 @@ const inside = ([x, y]) => {
   return [clamp(x), clamp(y)];
 };
 
-/** Where in the plane the reader points. @param {SVGSVGElement} svg @param {PointerEvent} event @returns {Point} */
+/** Where in the plane the reader points. @param {SVGSVGElement} svg @param {{clientX: number, clientY: number}} event @returns {Point} */
 function place(svg, { clientX, clientY }) {
   const { left, top, width } = svg.getBoundingClientRect();
   const scale = (2 * REACH) / width;

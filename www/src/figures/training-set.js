@@ -64,9 +64,12 @@ export function trainingSet(root, dropNotice, page, openRun) {
     });
   }
   store.subscribe(["own.size", "own.colour"], () => void load(own, true));
-  acceptDrops(dropNotice, async (transfer) => {
+  acceptDrops(dropNotice, async (transfer, on) => {
     try {
+      const before = own;
       await load(await droppedFiles(transfer));
+      // Whoever drops images on the lab wants to train on them.
+      if (own !== before && on instanceof Element && on.closest("#lab")) store.set({ "lab.data": "own" });
     } catch {
       const hint = "Check that the folder may be read, or choose its files instead.";
       showFailure(errors, { kind: "BadInput", message: "What was dropped cannot be read", hint });

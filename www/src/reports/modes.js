@@ -48,8 +48,9 @@ export const decayText = (law) =>
  * @param {PowerLaw | undefined} other
  */
 export function orderText(law, other) {
-  if (!law || !other) return "an order that was not measured";
+  if (!law) return "an order that was not measured";
   if (law.low <= 0 && law.high >= 0) return "no clear order";
+  if (!other) return "an order, too";
   return law.low > other.high ? "a weaker order" : "much the same order";
 }
 

@@ -16,9 +16,10 @@ import TABLES from "../tables.json" with { type: "json" };
 
 /**
  * What a run reaches of the rate of a matrix multiply: small layers, optimizer, noise and evaluation take the rest. In Chromium on
- * two cores, at 56 GFLOP/s each, Figure II.1's small MLPs took 21 s and Figure III.1's took 77 s.
+ * two cores, at 56 GFLOP/s each, Figure II.1's small MLPs take 8 s and Figure III.1's take 17 s. On a GPU, small networks
+ * mostly wait for their dispatches.
  */
-const EFFICIENCY = 0.2;
+const EFFICIENCY = { cpu: 0.6, gpu: 0.2 };
 
 /** The networks of a configuration, each as often as it has steps. @param {any} config */
 function networkSteps({ sizes = [], seeds, train, trainLong, widths = [], widthSizes = [] }) {
@@ -44,7 +45,7 @@ function theoriesGigaflop({ sizes = [], evaluation }, dim) {
   const multiplyAdds = sizes
     .flatMap(each)
     .reduce((/** @type {number} */ sum, /** @type {number} */ work) => sum + work, 0);
-  return 2e-9 * EFFICIENCY * denoised * multiplyAdds;
+  return 2e-9 * EFFICIENCY.cpu * denoised * multiplyAdds;
 }
 
 /** How many networks a configuration trains. @param {any} config */
@@ -117,8 +118,8 @@ export function estimate(options, { cores, choice, rates, reached }) {
   // On the CPU each network may have a core of its own.
   const workers = Math.min(cores, networkCount(configOf(options)));
   const speeds = {
-    cpu: reached.cpu ?? EFFICIENCY * (rates.cpu ?? 0) * workers,
-    gpu: reached.gpu ?? EFFICIENCY * (rates.gpu ?? 0),
+    cpu: reached.cpu ?? EFFICIENCY.cpu * (rates.cpu ?? 0) * workers,
+    gpu: reached.gpu ?? EFFICIENCY.gpu * (rates.gpu ?? 0),
   };
   const engine = choice === "auto" ? (speeds.gpu > speeds.cpu ? "gpu" : "cpu") : choice;
   return speeds[engine] > 0 ? { seconds: gigaflop(options) / speeds[engine], engine } : undefined;

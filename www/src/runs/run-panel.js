@@ -232,6 +232,14 @@ export function runPanel(place, page, { experiment, seed, offers, instead, onRep
     return {
       first: [
         {
+          name: "resume",
+          label: `Resume at step ${count(saved?.progress.step ?? 0)}`,
+          title: "Resume the run that was under way when you left it",
+          primary: true,
+          hidden: !saved,
+          act: resume,
+        },
+        {
           name: "main",
           label: !state
             ? (offer?.label ?? "Train it here")
@@ -240,17 +248,10 @@ export function runPanel(place, page, { experiment, seed, offers, instead, onRep
               : active
                 ? "Pause"
                 : "Train again",
-          primary: true,
+          primary: !saved,
           disabled: asked,
           hidden: isMissing(),
           act: proceed,
-        },
-        {
-          name: "resume",
-          label: `Resume at step ${count(saved?.progress.step ?? 0)}`,
-          title: "Resume the run that was under way when you left it",
-          hidden: !saved,
-          act: resume,
         },
         {
           name: "other",

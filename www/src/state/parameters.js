@@ -292,7 +292,7 @@ export const parameters = {
     "Beside the networks",
     "Which denoisers are fitted to the same images and measured beside the networks. The local machines take long.",
     [
-      ["paper", "D_G, D_M"],
+      ["paper", "The paper’s two"],
       ["ls", "+ LS"],
       ["els", "+ ELS"],
       ["pca-locality", "+ PCA"],

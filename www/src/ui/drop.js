@@ -3,7 +3,7 @@
 /**
  * Take files dropped anywhere on the page.
  * @param {HTMLElement} notice shown while files are dragged over the page
- * @param {(transfer: DataTransfer) => void} take
+ * @param {(transfer: DataTransfer, on: EventTarget | null) => void} take
  */
 export function acceptDrops(notice, take) {
   /** Entering a child comes before leaving its parent, so count. */
@@ -22,7 +22,7 @@ export function acceptDrops(notice, take) {
     if (!event.dataTransfer || !carriesFiles(event)) return;
     event.preventDefault();
     setDepth(0);
-    take(event.dataTransfer);
+    take(event.dataTransfer, event.target);
   });
 }
 

@@ -146,13 +146,23 @@ export function mountPresentation(store, live, start) {
     const { key, target, altKey, ctrlKey, metaKey, defaultPrevented } = event;
     if (!current() || altKey || ctrlKey || metaKey) return;
     if (key === "Escape" && !defaultPrevented && !document.querySelector(":popover-open")) return show(undefined);
-    // A presenter's remote sends Page Up and Page Down, wherever the focus is.
-    const remote = key.startsWith("Page");
     const own = target instanceof Element && target.closest(OWN_KEYS);
-    if (!(key in BY) || (!remote && (own || defaultPrevented))) return;
+    if (!(key in BY) || own || defaultPrevented) return;
     event.preventDefault();
     turn(BY[key]);
   });
+  // A presenter's remote sends Page Up and Page Down, wherever the focus is; a slider that has it must not move, too.
+  addEventListener(
+    "keydown",
+    (event) => {
+      const { key, altKey, ctrlKey, metaKey } = event;
+      if (!current() || altKey || ctrlKey || metaKey || !key.startsWith("Page")) return;
+      event.preventDefault();
+      event.stopPropagation();
+      turn(BY[key]);
+    },
+    { capture: true },
+  );
   onSwipe((by) => current() && turn(by));
   update();
 }
