@@ -14,6 +14,7 @@ fn constants(kernel: &Kernel) -> Vec<(&'static str, &'static [u32])> {
     const THREADS: &[u32] = &[1, 16];
     const WIDE: (&str, &[u32]) = ("WIDE", &[1, 4]);
     const ROW_THREADS: (&str, &[u32]) = ("ROW_THREADS", &[4, 64]);
+    const HARDWARE: (&str, &[u32]) = ("HARDWARE", SWITCH);
     match kernel.name {
         "matmul" | "matmul_vec4" | "matmul_workgroup" => vec![
             ("LAYOUT", &[0, 1, 2]),
@@ -29,6 +30,7 @@ fn constants(kernel: &Kernel) -> Vec<(&'static str, &'static [u32])> {
             ("DEPTH", &[8, 16]),
             ("WORKGROUP_WORDS", &[4096]),
             ("SPLIT", SWITCH),
+            HARDWARE,
         ],
         "conv" => vec![
             ("ADJOINT", SWITCH),
@@ -37,12 +39,13 @@ fn constants(kernel: &Kernel) -> Vec<(&'static str, &'static [u32])> {
             ("STEP", &[1, 4]),
             ("UNROLL", &[1, 4]),
             WIDE,
-            ("SILU", &[0, 1, 2]),
+            ("SILU", SWITCH),
+            HARDWARE,
             ("THREADS_X", THREADS),
             ("THREADS_Y", THREADS),
         ],
         "conv_weight_backward" => {
-            vec![("QUADS_Y", &[1, 4]), ("QUADS_X", &[1, 4]), WIDE, ("EVEN", SWITCH)]
+            vec![("QUADS_Y", &[1, 4]), ("QUADS_X", &[1, 4]), WIDE, ("EVEN", SWITCH), HARDWARE]
         }
         "column_sums" => vec![WIDE, ("SHARERS", &[1, 8]), ("SHARED", SWITCH)],
         "adam" | "sgd" => vec![WIDE, ("EACH", &[4])],
