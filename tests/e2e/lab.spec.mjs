@@ -103,7 +103,7 @@ siteTest("a run with its own settings, and a second one over it", { webgpu: [fal
 });
 
 siteTest("theories beside a run", { webgpu: [false], widths: [390] }, async (page) => {
-  await openLab(page, TINY);
+  await openLab(page, `${TINY}&lab.images=8`);
   await choose(page, "lab.beside", "all");
   await page.waitForURL(/lab\.beside=all/);
   await train(page);
