@@ -444,11 +444,11 @@ mod interrupted {
 
     const SHARDS: usize = 4;
 
-    /// A sweep whose shards take about a second, with frequent checkpoints.
-    fn long() -> Value {
+    /// A sweep whose shards take a tenth of a second per 2500 steps or longer.
+    fn long(steps: usize) -> Value {
         let mut sweep = small("transition");
         sweep["config"]["sizes"] = json!([4, 9, 16, 25]);
-        sweep["config"]["train"]["steps"] = json!(2500);
+        sweep["config"]["train"]["steps"] = json!(steps);
         sweep["config"]["train"]["architecture"]["width"] = json!(32);
         sweep
     }
@@ -473,9 +473,9 @@ mod interrupted {
     #[test]
     fn a_stopped_shard_goes_on_to_the_same_bytes() {
         let folder = fresh("stopped");
-        let whole = Sweep::plan(&folder.join("whole"), &long(), 1);
+        let whole = Sweep::plan(&folder.join("whole"), &long(15_000), 1);
         whole.run_all();
-        let sweep = Sweep::plan(&folder.join("parts"), &long(), SHARDS);
+        let sweep = Sweep::plan(&folder.join("parts"), &long(15_000), SHARDS);
         let mut stopped = 0;
         for (index, name) in (0..SHARDS).zip(["-TERM", "-INT", "-TERM", "-INT"]) {
             let child = start(&sweep, index);
@@ -550,10 +550,10 @@ mod interrupted {
         let mut random = StdRng::seed_from_u64(seed);
         let folder = fresh("blows");
         let disk = env::var_os("HG_TMPFS").map(PathBuf::from);
-        let whole = Sweep::plan(&folder.join("whole"), &long(), 1);
+        let whole = Sweep::plan(&folder.join("whole"), &long(2500), 1);
         whole.run_all();
         let expected = whole.merged();
-        let timed = Sweep::plan(&folder.join("timed"), &long(), SHARDS);
+        let timed = Sweep::plan(&folder.join("timed"), &long(2500), SHARDS);
         let begin = Instant::now();
         assert_eq!(code(start(&timed, 0)).0, Some(0));
         let takes = begin.elapsed().as_secs_f64();
@@ -566,7 +566,7 @@ mod interrupted {
             }
             assert!(round < 15, "almost no blow came in time: {in_time}");
             let home = disk.as_ref().unwrap_or(&folder).join(format!("round-{round}"));
-            let sweep = Sweep::plan(&home, &long(), SHARDS);
+            let sweep = Sweep::plan(&home, &long(2500), SHARDS);
             for index in 0..SHARDS {
                 let blow = match random.random_range(0..if disk.is_some() { 3 } else { 2 }) {
                     0 => Blow::Term,
@@ -616,7 +616,8 @@ mod interrupted {
     fn sharding_costs_little() {
         let folder = fresh("overhead");
         let seconds = |shards: usize, turn: usize| -> f64 {
-            let sweep = Sweep::plan(&folder.join(format!("{shards}-{turn}")), &long(), shards);
+            let sweep =
+                Sweep::plan(&folder.join(format!("{shards}-{turn}")), &long(10_000), shards);
             let shard = |index: usize| {
                 let begin = Instant::now();
                 succeed(sweep.run_shard(index, shards).args(["--threads", "1"]));
