@@ -127,7 +127,7 @@ const fn gaussian_bias(preset: Preset, data: &'static str, title: &'static str) 
 const fn strong(preset: Preset, data: &'static str, title: &'static str) -> Recording {
     let run = |this: &Recording, session: &Session<'_>| {
         let report = session.run::<StrongGeneralization>(this, |config| {
-            // On photographs, one pair of each size takes half an hour.
+            // Photographs take long.
             let pairs = if this.preset == Preset::Cifar { SEED..SEED + 1 } else { SEEDS };
             config.seeds = pairs.map(|pair| [2 * pair - 1, 2 * pair]).collect();
         })?;

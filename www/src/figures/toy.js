@@ -116,7 +116,7 @@ export function toyFigure(root, page) {
     /** The point that is dragged; undefined while a line is drawn. @type {number | undefined} */
     let held;
     let down = false;
-    // A finger on the plane scrolls the page, but one on a point must not: browsers ignore `touch-action` of circles.
+    // A finger on the plane scrolls the page, but one on a point must not. `touch-action` of the circle is not enough.
     svg.addEventListener(
       "touchstart",
       (event) => {

@@ -24,6 +24,11 @@ import { EXPECT, RUN, RUN_FILE } from "./permalink.js";
  * @typedef {Values["denoise.split"]} Split
  */
 
+/** The theories that came after the paper, as the lab offers them. @type {[string, string][]} */
+const THEORIES = TABLES.denoisers
+  .filter(({ equation }) => equation === null)
+  .map(({ id, symbol }) => [id, `+ ${symbol}`]);
+
 /** Sizes of training sets in the runs of Figure 1. A run need not have all; the nearest one is shown. */
 const SIZES = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 50000];
 
@@ -290,15 +295,8 @@ export const parameters = {
   ),
   "lab.beside": choice(
     "Beside the networks",
-    "Which denoisers are fitted to the same images and measured beside the networks. The local machines take long.",
-    [
-      ["paper", "The paper’s two"],
-      ["ls", "+ LS"],
-      ["els", "+ ELS"],
-      ["pca-locality", "+ PCA"],
-      ["mixture", "+ GMM"],
-      ["all", "All"],
-    ],
+    "Which denoisers are fitted to the same images and measured beside the networks. Some theories take long.",
+    [["paper", "The paper’s two"], ...THEORIES, ["all", "All"]],
     { of: ["transition", "gaussian-bias", "strong-generalization", "emergence"] },
   ),
   "lab.samples": field("Samples", "How many samples are drawn to measure.", whole(4), { config: "evaluation.samples" }),
