@@ -3,10 +3,10 @@
 
 mod sheets;
 
-use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::process;
+use std::time::SystemTime;
+use std::{env, fs, process};
 
 use clap::Args;
 use hidden_gaussian::compute::Engine;
@@ -232,7 +232,7 @@ pub(super) fn leave_out(value: &mut Value, fields: &[&str]) {
 }
 
 /// All recordings, short ones first.
-static RECORDINGS: [Recording; 34] = [
+static RECORDINGS: [Recording; 35] = [
     edge(Preset::Main, "faces", "The edge of memorization on faces"),
     edge(Preset::Main, "fashion", "The edge of memorization on Fashion-MNIST"),
     edge(Preset::Main, "mnist", "The edge of memorization on MNIST"),
@@ -258,6 +258,11 @@ static RECORDINGS: [Recording; 34] = [
         Preset::Main,
         "fashion",
         "Two clocks: MLPs on Fashion-MNIST, with SGD and Adam",
+    ),
+    plain::<Clocks>(
+        Preset::CifarQuick,
+        "cifar10",
+        "Two clocks: U-Nets on CIFAR-10, with SGD and Adam",
     ),
     gaussian_bias(Preset::Faithful, "faces", "Figure 2: a U-Net on faces, three seeds"),
     transition(Preset::Faithful, "faces", "Figure 1: a U-Net on faces, three seeds"),
@@ -541,21 +546,28 @@ fn device(engine: &Engine) -> String {
             let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
             let model =
                 about.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-            let model = model.map_or(std::env::consts::ARCH, |(_, name)| name);
+            let model = model.map_or(env::consts::ARCH, |(_, name)| name);
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
             format!("{model}, {threads} threads")
         }
     }
 }
 
-/// The commit of the source, if this is a repository, marked if the source has changed since.
+/// The commit that this program was built from, if this is its repository: the last one before it was built,
+/// marked if the source had changed since.
 fn commit() -> Option<String> {
     let git = |args: &[&str]| {
         let output = process::Command::new("git").args(args).output().ok()?;
         let text = output.status.success().then_some(output.stdout)?;
         Some(String::from_utf8(text).ok()?.trim().to_owned())
     };
-    let commit = git(&["rev-parse", "--short=10", "HEAD"])?;
-    let changed = git(&["status", "--porcelain", "--", "src", "shaders", "Cargo.lock"])?;
-    Some(if changed.is_empty() { commit } else { format!("{commit} and changes") })
+    let modified = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
+    let built = modified(&env::current_exe().ok()?)?;
+    let seconds = built.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs();
+    let before = format!("--before={seconds}");
+    let commit = git(&["rev-list", "-1", "--abbrev-commit", "--abbrev=10", &before, "HEAD"])?;
+    let others = git(&["diff", "--name-only", "--relative", &commit, "--", "src", "shaders"])?;
+    // A file that was changed after the build is not in the program.
+    let changed = others.lines().filter_map(|path| modified(Path::new(path))).any(|at| at <= built);
+    Some(if changed { format!("{commit} and changes") } else { commit })
 }
