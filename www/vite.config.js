@@ -2,6 +2,7 @@ import { defineConfig } from "vite";
 import { baked } from "./build/bake.js";
 import { linkHeadings } from "./build/contents.js";
 import { facts, fillIn, linkSources } from "./build/facts.js";
+import { leaveOut } from "./build/leave-out.js";
 import { expandSections } from "./build/sections.js";
 
 /**
@@ -32,25 +33,6 @@ const reload = () => ({
     watcher.on("change", (file) => {
       if (/\bsections\W\w+\.html$|\bpkg\W\w+_bg\.wasm$/.test(file)) ws.send({ type: "full-reload" });
     });
-  },
-});
-
-/** What Observable Plot imports for maps, colour schemes and dates, none of which a chart here has: 20 kB after gzip. */
-const UNUSED = ["d3-geo", "d3-scale-chromatic", "d3-time", "d3-time-format"];
-
-/**
- * Leaves functions that do nothing in the place of `UNUSED`, so that all scripts stay within 200 kB.
- * @returns {import("vite").Plugin}
- */
-const leaveOut = () => ({
-  name: "leave-out",
-  apply: "build",
-  enforce: "pre",
-  resolveId: (id) => (UNUSED.includes(id) ? `\0${id}` : null),
-  load: async (id) => {
-    if (!id.startsWith("\0d3-")) return null;
-    const names = Object.keys(await import(id.slice(1)));
-    return names.map((name) => `export const ${name} = () => {};`).join("\n");
   },
 });
 

@@ -144,7 +144,12 @@ function weightsChart(root) {
           marks: [
             ruleY(levels, { y: "weight", stroke: "var(--line)" }),
             text(levels, { y: "weight", text: "label", frameAnchor: "right", dy: -6, fill: "var(--muted)" }),
-            barY(ranks.slice(0, weights.length), { x: (rank) => rank, y: (rank) => weights[rank], fill: "var(--d-m)" }),
+            barY(ranks.slice(0, weights.length), {
+              x: (rank) => rank,
+              y1: 0,
+              y2: (rank) => weights[rank],
+              fill: "var(--d-m)",
+            }),
             ruleY([0], { stroke: "var(--muted)" }),
             text([`${effectiveCount(effective)} of ${count(n)} images`], {
               text: (label) => label,
