@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DENOISERS, FITTED, TABLE, THEORIES } from "../src/reports/denoisers.js";
-import { DATA_SETS, SET_TITLES } from "../src/state/data-sets.js";
+import { SET_TITLES } from "../src/state/data-sets.js";
 import { parameters } from "../src/state/parameters.js";
 import TABLES from "../src/tables.json" with { type: "json" };
 
@@ -59,8 +59,8 @@ test("the names that types spell out are those of the library", () => {
   assert.deepEqual(Object.keys(experiments).sort(), TABLES.experiments.map(({ name }) => name).sort());
   assert.deepEqual(Object.keys(TABLES.presets).sort(), Object.keys(experiments).sort());
   assert.deepEqual(
-    Object.keys(DATA_SETS),
-    SET_TITLES.map(([name]) => name),
+    SET_TITLES,
+    TABLES.dataSets.map(({ name, title }) => [name, title]),
   );
 });
 

@@ -1,6 +1,6 @@
 /** The data set and the fit that a worker used last: neighbouring calls are nearly always about the same ones. */
 import { Exact, useEigen } from "../../pkg/exact/hidden_gaussian.js";
-import { DATA_SETS, titleOf } from "../state/data-sets.js";
+import { DATA_SETS } from "../state/data-sets.js";
 import { prepareFor } from "./eigen.js";
 import { savedFit, saveFit } from "./saved-fits.js";
 
@@ -64,10 +64,10 @@ export class Fits {
 
   /** @param {Exclude<DataName, "own">} name */
   #drawOrFetch(name) {
-    const { size, file, pool, heldOut } = DATA_SETS[name];
+    const { title, size, file, pool, heldOut } = DATA_SETS[name];
     this.#busy(file ? "Fetching the data" : "Drawing the training images");
     return this.#makeDataset({ set: name, size, count: pool, seed: 0, heldOut }, (got, bytes) =>
-      this.#busy(`Fetching ${titleOf(name)}: ${megabytes(got)} of ${megabytes(bytes)} MB`, got / bytes),
+      this.#busy(`Fetching ${title}: ${megabytes(got)} of ${megabytes(bytes)} MB`, got / bytes),
     );
   }
 

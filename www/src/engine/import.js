@@ -2,7 +2,7 @@
  * Where data sets come from. Of the reader's own files, arrays go to the Rust importers as they are, and pictures are
  * decoded first. Nothing leaves the machine.
  */
-import { DATA_SETS, isPageSet, titleOf } from "../state/data-sets.js";
+import { DATA_SETS, isPageSet } from "../state/data-sets.js";
 import { pictureDecoder } from "./decode.js";
 import { fetchFile } from "./protocol.js";
 import { base } from "./serve.js";
@@ -114,7 +114,7 @@ async function download(set, file, progress) {
   if (!known) {
     throw {
       kind: "Missing",
-      message: `This build of the page does not have ${titleOf(set)}`,
+      message: `This build of the page does not have ${DATA_SETS[set].title}`,
       hint: "Choose another set, or build the page where the set can be downloaded.",
     };
   }

@@ -11,7 +11,7 @@ import init, {
   useEigen,
   wienerDescent,
 } from "../../pkg/exact/hidden_gaussian.js";
-import { mapDenoisers } from "../reports/denoisers.js";
+import { mapDenoisers } from "../reports/map-denoisers.js";
 import { DATA_SETS } from "../state/data-sets.js";
 import { loadEigen } from "./eigen.js";
 import { EngineHolder } from "./engine-holder.js";

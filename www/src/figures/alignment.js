@@ -6,7 +6,7 @@ import { canvas, element } from "../ui/dom.js";
 import { count, fixed, percent, significant } from "../ui/format.js";
 import { decodeImages, drawGrid, pictureCount } from "../ui/images.js";
 import { title } from "../ui/marks.js";
-import { mapDenoisers } from "../reports/denoisers.js";
+import { mapDenoisers } from "../reports/map-denoisers.js";
 import { reportFigure } from "./report-figure.js";
 import { runSlider } from "../ui/run-slider.js";
 import { nearestStop } from "../reports/nearest.js";

@@ -1,7 +1,8 @@
 /** Figure I.1, under the slider: the denoisers' errors on this image at every noise level. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
 import { chart } from "../ui/chart.js";
-import { FITTED, mapDenoisers } from "../reports/denoisers.js";
+import { FITTED } from "../reports/denoisers.js";
+import { mapDenoisers } from "../reports/map-denoisers.js";
 import { HIGH_NOISE, LOW_NOISE } from "../reports/verdicts.js";
 import { liveFigure, SETTING, setting } from "./figure.js";
 import { fixed, significant } from "../ui/format.js";

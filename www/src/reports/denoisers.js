@@ -51,13 +51,3 @@ export const denoiser = (id) => TABLE[TABLE.findIndex((row) => row.id === id)];
 
 /** Those in the table that `measured` has something of. @param {Partial<Record<DenoiserId, unknown>>} measured */
 export const among = (measured) => TABLE.filter(({ id }) => measured[id] !== undefined);
-
-/**
- * The same for each denoiser that `measured` has something of.
- * @template T, U
- * @param {Partial<Record<DenoiserId, T>>} measured
- * @param {(value: T, id: DenoiserId) => U} change
- * @returns {Partial<Record<DenoiserId, U>>}
- */
-export const mapDenoisers = (measured, change) =>
-  Object.fromEntries(among(measured).map(({ id }) => [id, change(/** @type {T} */ (measured[id]), id)]));

@@ -1,11 +1,11 @@
 /** The data sets that the page offers besides the reader's own, and where each comes from. */
-import TABLES from "../tables.json" with { type: "json" };
 
 /** @import { Recipe as DataRecipe } from "../../pkg/hidden_gaussian.js" */
 
 /**
  * @typedef {"faces" | "patches" | "fashion" | "mnist" | "cifar10"} PageSet in the order of the library's table; a test holds the two together
  * @typedef {object} DataSet
+ * @property {string} title what it is called, as in the library's table
  * @property {number} size pixels per side
  * @property {number} pool how many images are drawn, training and held-out together; for a file, all that it has
  * @property {string} [file] relative to the page; without one the engine draws the images, and the first picture waits for no
@@ -17,19 +17,18 @@ import TABLES from "../tables.json" with { type: "json" };
 /** @type {Record<PageSet, DataSet>} */
 export const DATA_SETS = {
   // An eighth is held out, which leaves 4,096 for training.
-  faces: { size: 16, pool: 4682 },
-  patches: { size: 16, pool: 0, file: "data/patches.bin" },
-  fashion: { size: 28, pool: 0, file: "data/fashion.bin" },
-  mnist: { size: 28, pool: 0, file: "data/mnist.bin" },
+  faces: { title: "Faces", size: 16, pool: 4682 },
+  patches: { title: "Patches of photographs", size: 16, pool: 0, file: "data/patches.bin" },
+  fashion: { title: "Fashion-MNIST", size: 28, pool: 0, file: "data/fashion.bin" },
+  mnist: { title: "MNIST", size: 28, pool: 0, file: "data/mnist.bin" },
   // Leaves 4,096 for training.
-  cifar10: { size: 32, pool: 0, file: "data/cifar10.bin", heldOut: 256, colour: true },
+  cifar10: { title: "CIFAR-10", size: 32, pool: 0, file: "data/cifar10.bin", heldOut: 256, colour: true },
 };
 
-/** What each is called, in the order of the page. @type {[PageSet, string][]} */
-export const SET_TITLES = TABLES.dataSets.map(({ name, title }) => [/** @type {PageSet} */ (name), title]);
-
-/** What one is called. @param {PageSet} name */
-export const titleOf = (name) => SET_TITLES.find(([known]) => known === name)?.[1] ?? name;
+/** What each is called, in the order of the page. */
+export const SET_TITLES = /** @type {[PageSet, DataSet][]} */ (Object.entries(DATA_SETS)).map(
+  ([name, { title }]) => /** @type {const} */ ([name, title]),
+);
 
 /**
  * Whether the page itself has the images of this name.
