@@ -110,13 +110,11 @@ function matrixChart(root) {
               fill: "var(--muted)",
             }),
             text(["principal axes →"], {
-              text: (label) => label,
               frameAnchor: "top",
               dy: -10,
               fill: "var(--muted)",
             }),
             text(["singular vectors →"], {
-              text: (label) => label,
               frameAnchor: "left",
               rotate: -90,
               dx: -12,

@@ -152,13 +152,11 @@ function weightsChart(root) {
             }),
             ruleY([0], { stroke: "var(--muted)" }),
             text([`${effectiveCount(effective)} of ${count(n)} images`], {
-              text: (label) => label,
               frameAnchor: "top-right",
               dy: 14,
               className: "chart-figure",
             }),
             text(["contribute effectively: exp(entropy of the weights)"], {
-              text: (label) => label,
               frameAnchor: "top-right",
               dy: 34,
               fill: "var(--muted)",

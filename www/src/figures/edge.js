@@ -142,7 +142,6 @@ function criticalChart(root) {
               ...HALO,
             }),
             text(["memorizes"], {
-              text: (words) => words,
               frameAnchor: "bottom-left",
               dx: 6,
               dy: -8,

@@ -141,7 +141,7 @@ function errorsChart(root) {
               fill: "var(--muted)",
             }),
             ruleX([sigma], { stroke: "var(--muted)", strokeDasharray: "2 3" }),
-            text(["Error"], { text: (label) => label, frameAnchor: "top-left", dy: -12, fill: "var(--muted)" }),
+            text(["Error"], { frameAnchor: "top-left", dy: -12, fill: "var(--muted)" }),
             ...all.flatMap(({ short, colour, dash, points }) => {
               return [
                 line(points, { x: "sigma", y: "error", stroke: colour, strokeWidth: 2, strokeDasharray: dash }),

@@ -249,7 +249,6 @@ export function runsChart(root) {
               dx: -MARGIN.marginLeft,
               dy: 2 - MARGIN.marginTop,
               className: "chart-title",
-              text: (words) => words,
             }),
             ...lines.map(({ points: list, colour, dash }) =>
               line(list, { x: "n", y: "mean", stroke: colour, strokeDasharray: dash, strokeWidth: 1.5 }),

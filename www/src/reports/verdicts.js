@@ -8,8 +8,6 @@ export const MANY_COPIES = 0.5;
 export const FEW_COPIES = 0.1;
 /** From this cosine on, two sets of samples look alike. */
 export const ALIKE = 0.9;
-/** A denoiser is as good as another when its error is at most so many times as large. */
-export const AS_GOOD = 1.05;
 /** A network has learned something when its error on its own training images is at most so many times D_G's on new ones. */
 export const LEARNED = 1.2;
 /** A noise level at which a denoiser that knows more than the covariance shows it. */

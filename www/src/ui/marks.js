@@ -71,7 +71,7 @@ export const crosses = (points, options) =>
  * @param {TextOptions} [options]
  */
 export const title = (label, options) =>
-  text([label], { text: (words) => words, frameAnchor: "top-left", dy: -20, className: "chart-title", ...options });
+  text([label], { frameAnchor: "top-left", dy: -20, className: "chart-title", ...options });
 
 /**
  * What runs along the x axis, below its end.
@@ -80,7 +80,6 @@ export const title = (label, options) =>
  */
 export const axisName = (label, options) =>
   text([`${label} →`], {
-    text: (words) => words,
     frameAnchor: "bottom-right",
     dy: 34,
     fill: "var(--muted)",
