@@ -64,7 +64,9 @@ impl Experiment for StrongGeneralization {
             Preset::CifarQuick => vec![64, 2048],
             Preset::Cifar => vec![64, 1024, 16_384],
         };
-        let (train, evaluation) = (preset.train(shape, Vec::new()), preset.evaluation(seed));
+        let train = preset.train(shape, Vec::new());
+        // The two networks are compared only with each other.
+        let evaluation = EvalConfig { denoisers: Vec::new(), ..preset.evaluation(seed) };
         Config { sizes, seeds: vec![[seed, seed.wrapping_add(1)]], train, evaluation }
     }
 
