@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { siteTest } from "./harness.mjs";
-import { choose, live, open, openTable } from "./page.mjs";
+import { choose, live, open, openTable, panelButton, panelState } from "./page.mjs";
 
 siteTest(
   "the time until copies grows with the training images, and the axis makes curves collapse",
@@ -72,6 +72,31 @@ siteTest("modes come in order on digits, too", { webgpu: [false] }, async (page)
     await page.locator('#clocks [data-control="clocks.run"] label[hidden]').count(),
     2 - (await recordedClocks(page)),
   );
+});
+
+siteTest("modes are trained on the images that are shown", { webgpu: [false] }, async (page) => {
+  // A few steps are enough to see what is trained.
+  await page.route("**/runs/modes-main-mnist.json", async (route) => {
+    const report = await (await route.fetch()).json();
+    const { config } = report;
+    config.sizes = [64];
+    config.evaluation.samples = 16;
+    for (const train of [config.train, ...config.others]) train.steps = 12;
+    await route.fulfill({ json: report });
+  });
+  await open(page, "?engine=cpu&modes.run=main-mnist", "modes");
+  const status = page.locator('#modes [data-part="run-status"]');
+  assert.match((await status.textContent()) ?? "", /1 MLP of width 384 and 1 U-Net, on 64 images/);
+  await panelButton(page, "modes", "main").click();
+  await panelState(page, "modes", "done");
+  await page.locator('#modes[data-origin="here"]').waitFor();
+  assert.match((await page.locator(".lab-runs .run-title").textContent()) ?? "", /mnist/i);
+  assert.equal(await live(page, "modes.n"), "64");
+  assert.match(await live(page, "modes.networks"), /MLP and a U-Net/);
+  // Another choice shows its own recorded run, and coming back shows this one again.
+  await choose(page, "modes.run", "cifar-cifar10");
+  await page.locator('#modes[data-origin="recorded"]').waitFor();
+  await page.locator('#modes [data-action="main"]', { hasText: "U-Net" }).waitFor();
 });
 
 /** How many runs of the clocks there are besides the one on faces. @param {import("playwright-core").Page} page */

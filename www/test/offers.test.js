@@ -69,6 +69,32 @@ test("CIFAR-10 is trained by its quick preset, on the images of the page", (t) =
   assert.ok(gigaflop(second.options) < gigaflop(first.options));
 });
 
+test("what is recorded over training is trained on the same images, and the button names what is smaller", () => {
+  for (const experiment of /** @type {const} */ (["modes", "clocks"])) {
+    const digits = recorded(experiment, "main-mnist", "mnist");
+    const [same, small] = offers(experiment, "main-mnist", digits, 7);
+    assert.deepEqual(same.options.data, digits.data);
+    assert.deepEqual(same.options.config?.others, digits.config.others);
+    assert.deepEqual(same.options.config?.seeds, [7]);
+    assert.equal(small.options.data.set, "mnist");
+    assert.match(small.label, /small networks/);
+  }
+  const [{ about }] = offers("modes", "main-faces", recorded("modes", "main-faces", "faces"), 1);
+  assert.equal(about, "1 MLP of width 384 and 1 U-Net, on 1,024 images, up to 3,200 steps each");
+  const [clocks] = offers("clocks", "main-faces", recorded("clocks", "main-faces", "faces"), 1);
+  assert.match(clocks.about, /^10 MLPs of width 192 and 5 MLPs of width 384, on 8 to 256 images/);
+
+  const [whole, first] = offers("modes", "cifar-cifar10", recorded("modes", "cifar-cifar10", "cifar10"), 1);
+  assert.match(whole.label, /a smaller U-Net here: 1,024 images/);
+  assert.match(first.label, /400 steps/);
+  assert.equal(first.about, "1 U-Net, on 1,024 images, 400 steps");
+  assert.ok(gigaflop(first.options) < gigaflop(whole.options) / 4);
+  // What is recorded may be the small networks themselves.
+  const small = recorded("clocks", "cifar-quick-cifar10", "cifar10");
+  const labels = offers("clocks", "cifar-quick-cifar10", small, 1).map(({ label }) => label);
+  assert.deepEqual(labels, ["Train U-Nets here: 8 to 256 images", "Train U-Nets here: 8 and 32 images"]);
+});
+
 test("the work of a run is that of its preset, in proportion to networks and steps", () => {
   const quick = { experiment: /** @type {const} */ ("transition"), preset: /** @type {const} */ ("quick") };
   const whole = gigaflop(quick);

@@ -76,7 +76,6 @@ export function clocksFigure(root, page, source) {
 
   overTrainingFigure(root, page, source, {
     experiment: "clocks",
-    about: "Small MLPs on 8 to 256 faces of 12 × 12 pixels, with SGD and with Adam",
     reads: ["clocks.axis", "clocks.optimizer"],
     draw(report, values, recorded) {
       const all = trainings(report.findings);

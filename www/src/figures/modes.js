@@ -33,7 +33,6 @@ export function modesFigure(root, page, source) {
 
   overTrainingFigure(root, page, source, {
     experiment: "modes",
-    about: "A small MLP and a U-Net of 16 channels on 1,024 faces of 12 × 12 pixels",
     reads: [],
     draw(report) {
       const courses = report.findings.filter(hasCurves);

@@ -1,8 +1,8 @@
-/** What the figures about networks over their training have in common: a run is recorded, and a small one can be trained here. */
+/** What the figures about networks over their training have in common: a run is recorded, and can be trained again here. */
 import { divergenceSentence } from "../reports/divergence.js";
 import { provenance } from "../reports/provenance.js";
+import { offers } from "../runs/offers.js";
 import { runPanel } from "../runs/run-panel.js";
-import { QUICK_FACES } from "../state/data-sets.js";
 import { element } from "../ui/dom.js";
 import { count, sentences } from "../ui/format.js";
 import { offerRecorded, reportFigure } from "./report-figure.js";
@@ -24,16 +24,21 @@ export const hasCurves = ({ moments }) => moments.length > 1;
  * @param {ReportSource<E>} source
  * @param {Parameters<typeof reportFigure<E>>[3] & {
  *   experiment: E,
- *   about: string,
  *   summary: (report: Report<E>) => string[],
- * }} figure `about`: what would be trained here; `summary`: what came out, in sentences
+ * }} figure `summary`: what came out, in sentences
  */
-export function overTrainingFigure(root, page, source, { experiment, about, summary, reads, draw, say }) {
-  void offerRecorded(root, page, `${experiment}.run`, experiment);
+export function overTrainingFigure(root, page, source, { experiment, summary, reads, draw, say }) {
+  /** @type {`${E}.run`} */
+  const setting = `${experiment}.run`;
+  /** The recorded run. @type {Report<E> | undefined} */
+  let latest;
+  void offerRecorded(root, page, setting, experiment);
   reportFigure(root, page, source, {
-    reads: [`${experiment}.run`, ...reads],
-    draw(report, ...rest) {
-      draw(report, ...rest);
+    reads: [setting, ...reads],
+    draw(report, values, recorded) {
+      latest = recorded ?? (report.record ? report : latest);
+      panel.draw();
+      draw(report, values, recorded);
       page.live.set({
         [`${experiment}.source`]: provenance(report, source.shownOrigin.file),
         [`${experiment}.samples`]: count(report.config.evaluation.samples),
@@ -41,14 +46,19 @@ export function overTrainingFigure(root, page, source, { experiment, about, summ
     },
     say,
   });
-  runPanel(element(root, "run"), page, {
+  const panel = runPanel(element(root, "run"), page, {
     experiment,
     seed: `${experiment}.seed`,
-    offers: (seed) => [
-      { label: "Train it here", about, options: { experiment, preset: "quick", seed, data: QUICK_FACES } },
-    ],
+    instead: { label: "Train on faces instead", act: () => page.store.set({ [setting]: "main-faces" }) },
+    offers: (seed) => latest && offers(experiment, page.store.values[setting], latest, seed),
     onReport: (report, run) =>
       source.show(report?.findings.some(hasCurves) ? report : undefined, { options: run.options }),
     summary: (report) => sentences(...summary(report), divergenceSentence(report)),
+  });
+  // A recorded run that the reader asks for takes the place of the live one.
+  page.store.subscribe([setting], () => {
+    latest = undefined;
+    panel.layAside();
+    panel.draw();
   });
 }

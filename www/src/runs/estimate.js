@@ -49,8 +49,8 @@ function theoriesGigaflop({ sizes = [], evaluation }, dim) {
 }
 
 /** How many networks a configuration trains. @param {any} config */
-export const networkCount = ({ sizes = [], seeds, widths = [], widthSizes = [] }) =>
-  (seeds?.length ?? 1) * (sizes.length + widths.length * widthSizes.length);
+export const networkCount = ({ sizes = [], seeds, widths = [], widthSizes = [], others = [] }) =>
+  (seeds?.length ?? 1) * (sizes.length + widths.length * widthSizes.length) * (1 + others.length);
 
 /**
  * The whole configuration of a run, as far as its size matters.

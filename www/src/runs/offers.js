@@ -22,6 +22,9 @@ export const presetOf = (run) => /** @type {Preset} */ (run.slice(0, run.lastInd
 /** The data set in it. @param {string} run */
 export const dataOf = (run) => run.slice(run.lastIndexOf("-") + 1);
 
+/** A U-Net has all axes of photographs after a few dozen steps; the rest of its run, and most samples, only take time. */
+const FIRST_STEPS = { train: { steps: 400 }, evaluation: { samples: 128 } };
+
 /**
  * What can be trained in place of a recorded run, the same networks first.
  * @template {ExperimentName} E
@@ -41,21 +44,18 @@ export function offers(experiment, run, recorded, seed) {
     return { label, about: describe(options), options };
   };
   // The page has the first images of CIFAR-10, too few for the recorded sizes.
-  if (preset === "cifar") {
+  if (preset.startsWith("cifar")) {
     const { size, heldOut = RECORDED.heldOut } = DATA_SETS[data.set];
     const few = { set: data.set, size, count: 0, seed: RECORDED.seed, heldOut };
     const quick = { preset: /** @type {const} */ ("cifar-quick"), data: few };
     const { sizes } = configOf({ experiment, ...quick });
+    const which = sizes.length === 1 ? "a smaller U-Net" : preset === "cifar" ? "smaller U-Nets" : "U-Nets";
+    const train = (/** @type {string} */ what, /** @type {RunOptions["config"]} */ config = undefined) =>
+      offer({ ...quick, ...(config && { config }) }, `Train ${which} here: ${what}`);
     return [
-      offer(quick, `Train smaller U-Nets here: ${listOf(sizes)} images`),
-      ...(sizes.length > 2
-        ? [
-            offer(
-              { ...quick, config: { sizes: ends(sizes) } },
-              `Train smaller U-Nets here: ${listOf(ends(sizes))} images`,
-            ),
-          ]
-        : []),
+      train(`${listOf(sizes)} images`),
+      ...(sizes.length > 2 ? [train(`${listOf(ends(sizes))} images`, { sizes: ends(sizes) })] : []),
+      ...(experiment === "modes" ? [train(`${FIRST_STEPS.train.steps} steps`, FIRST_STEPS)] : []),
     ];
   }
   const config = withSeed(experiment, preset, recorded.config, seed);
@@ -75,7 +75,8 @@ export function offers(experiment, run, recorded, seed) {
     data: data.set === "faces" ? QUICK_FACES : { ...data, count: 0 },
   };
   const small = configOf({ experiment, ...quick }).sizes;
-  return [repeat, offer(quick, `Train the small MLP here: ${listOf(small)} images`)];
+  const which = config.others ? "the small networks" : "the small MLP";
+  return [repeat, offer(quick, `Train ${which} here: ${listOf(small)} images`)];
 }
 
 /**
@@ -103,11 +104,17 @@ const listOf = (sizes) =>
 /** @param {RunOptions} options */
 function describe(options) {
   const config = configOf(options);
-  const { architecture } = config.train;
-  const kind = architecture.kind === "mlp" ? `MLPs of width ${count(architecture.width)}` : `U-Nets`;
-  const networks = networkCount(config) * (options.experiment === "strong-generalization" ? pairs(config) : 1);
+  const kinds = [config.train, ...(config.others ?? [])].map(({ architecture: { kind, width } }) =>
+    kind === "mlp" ? `MLPs of width ${count(width)}` : "U-Nets",
+  );
+  const all = networkCount(config) * (options.experiment === "strong-generalization" ? pairs(config) : 1);
+  const networks = [...new Set(kinds)].map((kind) => {
+    const many = (all / kinds.length) * kinds.filter((other) => other === kind).length;
+    return `${count(many)} ${many > 1 ? kind : kind.replace("s", "")}`;
+  });
   const widths = config.widths ? ` and ${config.widths.length} widths` : "";
-  return `${count(networks)} ${kind}, on ${listOf(config.sizes)} images${widths}, ${count((config.trainLong ?? config.train).steps)} steps each`;
+  const { steps } = config.trainLong ?? config.train;
+  return `${list(networks)}, on ${listOf(config.sizes)} images${widths}, ${kinds.length > 1 ? "up to " : ""}${count(steps)} steps${all > 1 ? " each" : ""}`;
 }
 
 /** Two networks per size, counted in `seeds` already or not. @param {any} config */
