@@ -588,6 +588,40 @@ siteTest(
   },
 );
 
+siteTest(
+  "a run that is done is offered again after a reload, and after another choice",
+  { webgpu: [false] },
+  async (page) => {
+    await openSmall(page, { sizes: [16], steps: 20 });
+    await press(page, "main");
+    await inState(page, "done");
+    await page.locator('.lab-runs tr[data-state="done"]').waitFor({ state: "attached" });
+    const again = panelButton(page, "transition", "resume");
+    assert.equal(await again.count(), 0);
+    const isBack = async () => {
+      await again.and(page.locator("button", { hasText: "Show your run" })).click();
+      await inState(page, "done");
+      await page.locator('#transition[data-origin="here"]').waitFor();
+      assert.equal(await again.count(), 0);
+    };
+    await choose(page, "transition.run", "main-patches");
+    await inState(page, "idle");
+    await choose(page, "transition.run", "quick-faces");
+    await isBack();
+    await page.reload();
+    await ready(page, "transition");
+    assert.equal(await page.locator("#transition").getAttribute("data-origin"), "recorded");
+    await isBack();
+    // With its weights.
+    const download = page.waitForEvent("download");
+    await press(page, "save");
+    assert.match((await download).suggestedFilename(), /\.zip$/);
+    // A run from another seed is another run.
+    await press(page, "seed");
+    await inState(page, "done");
+  },
+);
+
 siteTest("an unfinished run with other settings is not offered here", { webgpu: [false] }, async (page) => {
   await openSmall(page, { sizes: [16], steps: 90_000 });
   await press(page, "main");

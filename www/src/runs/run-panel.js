@@ -16,7 +16,7 @@ import { saveRun } from "../export/archive.js";
  * @import { Key } from "../state/parameters.js"
  * @import { Reason } from "./attendance.js"
  * @import { Offer } from "./offers.js"
- * @import { Run } from "./run.js"
+ * @import { Run, State } from "./run.js"
  * @import { SavedRunInfo } from "./runner.js"
  * @import { Action } from "./run-view.js"
  */
@@ -32,7 +32,7 @@ const TOO_LONG = 300;
 const FAR_TOO_LONG = 1800;
 
 /**
- * @typedef {Pick<SavedRunInfo, "id" | "options" | "progress">} Unfinished
+ * @typedef {Pick<SavedRunInfo, "id" | "options" | "progress"> & {state: State}} Left
  *
  * @typedef {object} PanelOptions
  * @property {ExperimentName} experiment
@@ -59,9 +59,9 @@ export function runPanel(place, page, { experiment, seed, offers, instead, onRep
   /** Why the run rests by itself, if it does. @type {Reason} */
   let why = "";
   let visible = true;
-  /** Runs that were not done when the page was last closed, or the figure came to show something else. @type {Unfinished[]} */
-  let unfinished = [];
-  /** The one of them that is about what the figure shows. @type {Unfinished | undefined} */
+  /** Runs from before the page was last closed, or the figure came to show something else: the latest first. @type {Left[]} */
+  let left = [];
+  /** The one of them that is about what the figure shows. @type {Left | undefined} */
   let saved;
   let speed = 1;
   /** The label of the offer that was started last. @type {string | undefined} */
@@ -92,12 +92,12 @@ export function runPanel(place, page, { experiment, seed, offers, instead, onRep
         if (next !== run) next.pause();
         return;
       }
+      onReport(undefined, next);
       run = next;
       next.speed = speed;
       next.addEventListener("change", () => run === next && follow(next));
-      onReport(undefined, next);
       follow(next);
-      live.announce("Training has started.");
+      if (next.state !== "done") live.announce("Training has started.");
     } catch (thrown) {
       fail(thrown, () => void begin(make));
     }
@@ -137,14 +137,14 @@ export function runPanel(place, page, { experiment, seed, offers, instead, onRep
   const layAside = () => {
     asked = false;
     const before = run;
-    if (!before || !isActive(before.state)) return reset();
+    if (!before || !isKept(before)) return reset();
     run = shown = undefined;
     why = "";
     before.pause();
-    unfinished.unshift(before);
+    left.unshift(before);
     // It may be resumed or deleted in the lab.
     before.addEventListener("change", () => {
-      if (!isActive(before.state)) unfinished = unfinished.filter((one) => one !== before);
+      if (!isKept(before)) left = left.filter((one) => one !== before);
       draw();
     });
     onReport(undefined, before);
@@ -200,7 +200,7 @@ export function runPanel(place, page, { experiment, seed, offers, instead, onRep
   const resume = () => {
     if (!saved) return;
     const { id, options } = saved;
-    unfinished = unfinished.filter((one) => one.id !== id);
+    left = left.filter((one) => one.id !== id);
     // So that to restart it is to have the same run again.
     store.set({ [seed]: options.seed });
     started = offerLike(options)?.label;
@@ -233,8 +233,12 @@ export function runPanel(place, page, { experiment, seed, offers, instead, onRep
       first: [
         {
           name: "resume",
-          label: `Resume at step ${count(saved?.progress.step ?? 0)}`,
-          title: "Resume the run that was under way when you left it",
+          ...(saved?.state === "done"
+            ? { label: "Show your run", title: "Show the run that you trained here before" }
+            : {
+                label: `Resume at step ${count(saved?.progress.step ?? 0)}`,
+                title: "Resume the run that was under way when you left it",
+              }),
           primary: true,
           hidden: !saved,
           act: resume,
@@ -308,7 +312,7 @@ export function runPanel(place, page, { experiment, seed, offers, instead, onRep
       asked = false;
       if (choices().length > 0) return start();
     }
-    saved = run ? undefined : unfinished.find(({ options }) => offerLike(options));
+    saved = run ? undefined : left.find(({ options }) => offerLike(options));
     keepFocus(place, FOCUS, () => render(view(), place));
     place.dataset.state = run?.state ?? (asked ? "asked" : "idle");
     place.dataset.step = String(run?.progress.step ?? 0);
@@ -369,7 +373,8 @@ export function runPanel(place, page, { experiment, seed, offers, instead, onRep
   void comesNear(figure).then(async () => {
     isNear = true;
     const all = await runner.saved();
-    unfinished = all.filter(({ options, state }) => options.experiment === experiment && state !== "done");
+    // What was opened from a file is not the reader's own.
+    left = all.filter(({ options, file }) => options.experiment === experiment && !file);
     draw();
   });
 
@@ -385,6 +390,9 @@ export function runPanel(place, page, { experiment, seed, offers, instead, onRep
     draw,
   };
 }
+
+/** Whether a run can be shown or resumed later. @param {{state: State}} run */
+const isKept = ({ state }) => isActive(state) || state === "done";
 
 /** @param {Offer} offer */
 const keyOf = ({ options }) => JSON.stringify(options);
