@@ -89,12 +89,14 @@ export function labFigure(root, page, { own, show }) {
     const hint = "Correct it, or leave it empty for the preset’s value.";
     fail({ kind: "BadInput", message: `${name} cannot be “${bad.value}”`, hint });
   });
-  for (const button of root.querySelectorAll("[data-suggestion]")) {
+  const suggestions = [...root.querySelectorAll("[data-suggestion]")].map((button) => {
+    const settings = { ...UNCHANGED, ...SUGGESTIONS[button.getAttribute("data-suggestion") ?? ""] };
     button.addEventListener("click", () => {
-      store.set({ ...UNCHANGED, ...SUGGESTIONS[button.getAttribute("data-suggestion") ?? ""] });
+      store.set(settings);
       start(labOptions(store.values, own()));
     });
-  }
+    return { settings, time: button.nextElementSibling?.lastElementChild };
+  });
   const showSeed = () => live.set({ "lab.seed": String(store.values["lab.seed"]) });
   store.subscribe(["lab.seed"], showSeed);
   showSeed();
@@ -102,13 +104,19 @@ export function labFigure(root, page, { own, show }) {
   const time = element(root, "time");
   /** Counts what the reader asked for; the latest counts. */
   let asked = 0;
-  /** Say how long the run would take here. */
+  /** How long a run of these settings would take here. @param {Readonly<Values>} values */
+  const timeOf = (values) => runner.estimate(labOptions(values, own()));
+  /** Say how long the run would take here, and each that is suggested. */
   const showTime = async () => {
     const request = ++asked;
-    const found = await runner.estimate(labOptions(store.values, own()));
+    const found = await timeOf(store.values);
     if (request !== asked) return;
     const place = found?.engine === "gpu" ? "this GPU" : "this machine";
     time.textContent = found ? `About ${duration(found.seconds)} on ${place}` : "";
+    for (const { settings, time } of suggestions) {
+      const its = await timeOf({ ...store.values, ...settings });
+      if (time && its) time.textContent = `About ${duration(its.seconds)}.`;
+    }
   };
 
   /** @returns {ShownRun[]} */
