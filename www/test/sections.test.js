@@ -3,6 +3,8 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { expandSections, toMathml } from "../build/sections.js";
 import { DENOISERS, FITTED } from "../src/reports/denoisers.js";
+import { dataOf } from "../src/runs/offers.js";
+import { defaults } from "../src/state/parameters.js";
 
 const page = expandSections(readFileSync(new URL("../index.html", import.meta.url), "utf8"));
 
@@ -26,4 +28,19 @@ test("what belongs to a denoiser is there for every one of the table", () => {
 
 test("a line does not end between a formula and the comma behind it", () => {
   assert.match(page, /<span class="unbroken"><math>.*?<\/math>,<\/span>/);
+});
+
+test("Section II opens on photographs, and each that follows says that it opens on faces", () => {
+  const values = defaults();
+  assert.equal(dataOf(values["transition.run"]), "cifar10");
+  const sections = page.split(/<h2 id="section-/);
+  for (const [section, key] of /** @type {const} */ ([
+    [3, "bias.run"],
+    [4, "emergence.run"],
+    [5, "league.run"],
+  ])) {
+    assert.equal(dataOf(values[key]), "faces");
+    const opening = sections.find((text) => text.startsWith(`${section}"`))?.split("<figure")[0] ?? "";
+    assert.match(opening.replace(/\s+/g, " "), /opens? on (drawn )?faces.*CIFAR-10/, `Section ${section}`);
+  }
 });
