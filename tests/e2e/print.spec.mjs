@@ -32,6 +32,64 @@ const missing = (page) =>
     return faults;
   }, FIGURES);
 
+/** Ticks of sliders, and the charts whose axis they are. */
+const AXES = [
+  ["#hero .hero-slider .ticks span", ["#hero .hero-chart"]],
+  [
+    "#transition .sweep-slider .ticks span",
+    ["gl", "memorized", "linearity"].map((part) => `#transition [data-part="${part}"]`),
+  ],
+  // Of this chart, only the chosen noise level has points.
+  ["#transition .sweep-sigma .ticks .selected", ['#transition [data-part="levels"]']],
+];
+
+/**
+ * The ticks that do not stand below a point of their chart, among those that are shown now.
+ * @param {Page} page
+ */
+const astray = (page) =>
+  page.evaluate((axes) => {
+    /** @param {string} selector */
+    const middles = (selector) =>
+      [...document.querySelectorAll(selector)].flatMap((element) => {
+        const { x, width } = element.getBoundingClientRect();
+        return width > 0 ? [x + width / 2] : [];
+      });
+    return axes.flatMap(([ticks, charts]) => {
+      const places = middles(`${ticks} b`);
+      if (places.length === 0) return [`${ticks} are not shown`];
+      return [charts].flat().flatMap((chart) => {
+        const points = middles(`${chart} .chart-svg circle`);
+        const far = places.map((place) => Math.min(...points.map((point) => Math.abs(point - place))));
+        return far.some((pixels) => !(pixels < 2)) ? [`${chart}: ${far.map((pixels) => pixels.toFixed(1))}`] : [];
+      });
+    });
+  }, AXES);
+
+siteTest("on paper, the ticks of a slider stand below the points of its charts", { webgpu: [false] }, async (page) => {
+  // A printer tells no observer that there is less room.
+  await page.addInitScript(() => {
+    const Observer = window.ResizeObserver;
+    window.ResizeObserver = class extends Observer {
+      /** @param {ResizeObserverCallback} tell */
+      constructor(tell) {
+        super((...told) => matchMedia("print").matches || tell(...told));
+      }
+    };
+  });
+  await page.goto(siteUrl);
+  await ready(page, "hero");
+  await ready(page, "transition");
+  // Drawn last, a few frames after the first.
+  await page.locator('#transition [data-part="levels"] svg').waitFor();
+  assert.deepEqual(await astray(page), []);
+  await page.emulateMedia({ media: "print" });
+  for (const width of [700, 1000]) {
+    await page.setViewportSize({ width, height: 900 });
+    assert.deepEqual(await astray(page), [], `${width} px`);
+  }
+});
+
 siteTest("printed right after it was opened, the article has all its figures", { webgpu: [false] }, async (page) => {
   await page.goto(siteUrl);
   await page.waitForTimeout(2500);
@@ -136,6 +194,7 @@ for (const width of [1280, 390]) {
         assert.equal(await place.evaluate((element) => getComputedStyle(element).visibility), "visible");
       }
       assert.ok((await page.locator('[data-part="recorded-runs"] tr').count()) > 5);
+      assert.deepEqual(await astray(page), []);
     },
   );
 }

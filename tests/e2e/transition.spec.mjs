@@ -52,12 +52,10 @@ const pixels = (page, figure, row) =>
 async function clickChart(page, part, fraction) {
   const picture = page.locator(`#transition [data-part="${part}"] .chart-picture`);
   const box = await picture.boundingBox();
-  assert.ok(box);
-  const [left, right] = await page.locator("#transition").evaluate((figure) => {
-    const style = getComputedStyle(figure);
-    return ["--chart-left", "--chart-right"].map((name) => parseFloat(style.getPropertyValue(name)));
-  });
-  await picture.click({ position: { x: left + fraction * (box.width - left - right), y: box.height / 2 } });
+  // The slider below has the same axis.
+  const axis = await page.locator(`#transition .sweep-${part === "levels" ? "sigma" : "slider"} .ticks`).boundingBox();
+  assert.ok(box && axis);
+  await picture.click({ position: { x: axis.x - box.x + fraction * axis.width, y: box.height / 2 } });
 }
 
 siteTest(

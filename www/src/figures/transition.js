@@ -52,10 +52,8 @@ import { nearestStop } from "../reports/nearest.js";
  * @property {(point: Point, level: number) => number} of
  */
 
-/** Left and right of the charts, and of the sliders below them. */
 const [LEFT, RIGHT] = [44, 84];
 const [HEIGHT, TOP, BOTTOM] = [156, 34, 8];
-const frame = { height: HEIGHT, marginTop: TOP, marginBottom: BOTTOM, marginLeft: LEFT, marginRight: RIGHT };
 
 const TRAINED = denoiser("trained");
 /** What new images of the same kind score. @type {Reference} */
@@ -103,8 +101,6 @@ const PANELS = [
  */
 export function transitionFigure(root, page) {
   const { store } = page;
-  root.style.setProperty("--chart-left", `${LEFT}px`);
-  root.style.setProperty("--chart-right", `${RIGHT}px`);
   /** @type {Sweep | undefined} */
   let recorded;
   /** @type {Sweep | undefined} */
@@ -368,7 +364,7 @@ function panelChart(root, { name, heading, format, references }, pick) {
         });
       },
       pick,
-      options(view) {
+      options(view, width) {
         const { recorded, n, sigma } = view;
         const values = curves(recorded, sigma)[name];
         const own = ownValues(view);
@@ -392,7 +388,7 @@ function panelChart(root, { name, heading, format, references }, pick) {
           HEIGHT - TOP - BOTTOM,
         );
         return {
-          ...frame,
+          ...frame(root, width),
           x: { type: "log", domain: [values[0].n, values[values.length - 1].n], axis: null },
           y: { domain, axis: null },
           marks: [
@@ -416,6 +412,18 @@ function panelChart(root, { name, heading, format, references }, pick) {
       },
     }),
   );
+}
+
+/**
+ * The frame of a chart. The slider below begins and ends where the axis does, as fractions: paper scales what was drawn.
+ * @param {HTMLElement} root
+ * @param {number} width
+ */
+function frame(root, width) {
+  const { style } = /** @type {HTMLElement} */ (root.parentElement);
+  style.setProperty("--chart-left", `${(100 * LEFT) / width}%`);
+  style.setProperty("--chart-right", `${(100 * RIGHT) / width}%`);
+  return { height: HEIGHT, marginTop: TOP, marginBottom: BOTTOM, marginLeft: LEFT, marginRight: RIGHT };
 }
 
 /**
@@ -518,7 +526,7 @@ function levelsChart(root, pick) {
         });
       },
       pick,
-      options(view) {
+      options(view, width) {
         const all = lines(view);
         const lowest = Math.min(0.9, ...onAxis(all.flatMap(({ values }) => values.map(({ low }) => low))));
         const domain = /** @type {const} */ ([Math.floor(10 * lowest) / 10, 1]);
@@ -530,7 +538,7 @@ function levelsChart(root, pick) {
         );
         const sigmas = view.recorded.sigmas;
         return {
-          ...frame,
+          ...frame(root, width),
           x: { type: "log", domain: [Math.min(...sigmas), Math.max(...sigmas)], axis: null },
           y: { domain, axis: null },
           marks: [
