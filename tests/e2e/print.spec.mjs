@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { siteTest, siteUrl } from "./harness.mjs";
-import { ready } from "./page.mjs";
+import { choose, ready } from "./page.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -88,6 +88,36 @@ siteTest("on paper, the ticks of a slider stand below the points of its charts",
     await page.setViewportSize({ width, height: 900 });
     assert.deepEqual(await astray(page), [], `${width} px`);
   }
+});
+
+siteTest("on paper, the first picture has both ends of its slider", { webgpu: [false] }, async (page) => {
+  const ends = page.locator("#hero .hero-sentence:visible");
+  const print = async () => {
+    await page.emulateMedia({ media: "print" });
+    await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+    const pictures = await page.locator("#hero .sample-row canvas:visible").count();
+    assert.equal(pictures, 6);
+    assert.deepEqual(await missing(page), []);
+    const told = (await ends.allTextContents()).map((sentence) => /on ([\d,]+) images/.exec(sentence)?.[1]);
+    await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+    await page.emulateMedia({ media: "screen" });
+    return told;
+  };
+  await page.goto(siteUrl);
+  await ready(page, "hero");
+  assert.equal(await ends.count(), 1);
+  // The picture that the page was built with.
+  await page.waitForTimeout(2500);
+  assert.deepEqual(await print(), ["64", "50,000"]);
+
+  const slider = page.locator("#hero input[type=range]");
+  await slider.press("End");
+  await page.locator("#hero .hero-other[data-ready]").waitFor({ state: "attached" });
+  assert.deepEqual(await print(), ["50,000", "64"]);
+  await choose(page, "hero.data", "faces");
+  await page.locator('[data-part="other-sentence"]', { hasText: "Trained on 8 images" }).waitFor({ state: "attached" });
+  await ready(page, "hero");
+  assert.deepEqual(await print(), ["8,192", "8"]);
 });
 
 siteTest("printed right after it was opened, the article has all its figures", { webgpu: [false] }, async (page) => {

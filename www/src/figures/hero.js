@@ -10,6 +10,8 @@ import { crosses, HALO } from "../ui/marks.js";
 import { provenance } from "../reports/provenance.js";
 import { cosineWith, levelOf, memorized } from "../reports/report.js";
 import { seedsSentence } from "../reports/seeds.js";
+import { parameters } from "../state/parameters.js";
+import { keepDrawn } from "./figure.js";
 import { ReportSource } from "../reports/source.js";
 import { reportFigure } from "./report-figure.js";
 import { curve, networks, sizes, spread } from "../reports/transition.js";
@@ -26,6 +28,7 @@ import { nearestStop } from "../reports/nearest.js";
 
 /** The recorded run of each data set. */
 const RUNS = { cifar10: "transition-cifar-cifar10", faces: "transition-faithful-faces" };
+const READS = /** @type {const} */ (["hero.data", "hero.n"]);
 /** Up to this fraction of copies, the first figure says that the network does not copy. */
 const NEW = 0.05;
 /** Errors that differ by less than this fraction are called equal. */
@@ -73,8 +76,7 @@ export function heroFigure(root, page) {
     draw(sweep, values) {
       const all = sizes(sweep);
       const n = nearestStop(all, values["hero.n"]);
-      const chosen = networks(sweep, n);
-      const [copies, cosine] = CURVES.map(({ of }) => spread(chosen, of).mean);
+      const { chosen, copies, cosine, verdict, words } = found(sweep, n);
       const level = levelOf(sweep, MIDDLE_SIGMA);
       const error = spread(chosen, (point) => errorRatio(point, level)).mean;
       showSizes(
@@ -85,9 +87,8 @@ export function heroFigure(root, page) {
       hint.hidden = n !== all[0];
       drawSamples(root, sweep.shape, chosen[0]);
       drawChart({ sweep, n });
-      const verdict = chosen.every(isSound) ? judge(copies, cosine) : "diverged";
       sentence.dataset.verdict = verdict;
-      sentence.textContent = `Trained on ${count(n)} images, the network ${say(verdict, copies)}.`;
+      sentence.textContent = words;
       live.set({
         "hero.n": count(n),
         "hero.memorized": percent(copies),
@@ -97,12 +98,35 @@ export function heroFigure(root, page) {
         "hero.provenance": `${seedsSentence(chosen.length)} ${provenance(sweep)}`,
       });
       if (root.hasAttribute("data-ready")) {
-        live.announce(
-          `${sentence.textContent} Its error on new images, relative to the Gaussian’s: ${quality(error)}.`,
-        );
+        live.announce(`${words} Its error on new images, relative to the Gaussian’s: ${quality(error)}.`);
       }
+      if (READS.some((key) => values[key] !== parameters[key].default)) root.setAttribute("data-moved", "");
     },
   });
+
+  // On paper nobody moves the slider, so its other end stands beside. The first view does without these pictures: they come
+  // when the reader changes something, or asks for the handout. Until then paper shows what the page was built with.
+  const other = element(root, "other");
+  keepDrawn(other, page, {
+    reads: READS,
+    ask: () => source.report(),
+    draw(sweep) {
+      const all = sizes(sweep);
+      const last = all[all.length - 1];
+      const { chosen, words } = found(sweep, nearestStop(all, store.values["hero.n"]) === last ? all[0] : last);
+      drawSamples(other, sweep.shape, chosen[0], "other");
+      element(root, "other-sentence").textContent = words;
+    },
+  });
+}
+
+/** What came of training on `n` images. @param {Sweep} sweep @param {number} n */
+function found(sweep, n) {
+  const chosen = networks(sweep, n);
+  const [copies, cosine] = CURVES.map(({ of }) => spread(chosen, of).mean);
+  const verdict = chosen.every(isSound) ? judge(copies, cosine) : "diverged";
+  const words = `Trained on ${count(n)} images, the network ${say(verdict, copies)}.`;
+  return { chosen, copies, cosine, verdict, words };
 }
 
 /** How good a denoiser of new images the network is, beside the Gaussian. @param {number} ratio of their errors */

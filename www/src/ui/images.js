@@ -163,10 +163,11 @@ export const COLUMNS = 12;
  * @param {ParentNode} root
  * @param {ImageShape} shape
  * @param {Point} point
+ * @param {string} [attribute] if there are others, too
  */
-export function drawSamples(root, shape, { denoisers }) {
-  for (const canvas of /** @type {NodeListOf<HTMLCanvasElement>} */ (root.querySelectorAll("canvas[data-samples]"))) {
-    const name = /** @type {DenoiserId | "nearest"} */ (canvas.dataset.samples);
+export function drawSamples(root, shape, { denoisers }, attribute = "samples") {
+  for (const canvas of /** @type {NodeListOf<HTMLCanvasElement>} */ (root.querySelectorAll(`[data-${attribute}]`))) {
+    const name = /** @type {DenoiserId | "nearest"} */ (canvas.dataset[attribute]);
     const images = name === "nearest" ? denoisers.trained.nearest : denoisers[name]?.samples;
     if (images) drawRow(canvas, decodeImages(shape, images), COLUMNS);
   }

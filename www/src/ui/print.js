@@ -35,11 +35,14 @@ export function mountPrint(button) {
   });
 }
 
-/** The figures that have a picture made at build time, and none of their own. @returns {Element[]} */
+/**
+ * The figures that have a picture made at build time, and none of their own, or not all that paper shows of it.
+ * @returns {Element[]}
+ */
 const undrawn = () =>
   [...document.querySelectorAll(":is(.figure, .training-set) > noscript")]
     .flatMap(({ parentElement }) => parentElement ?? [])
-    .filter((figure) => !figure.matches('[data-ready]:not([aria-busy="true"])'));
+    .filter((figure) => !figure.matches('[data-ready]:not([aria-busy="true"], :has(.hero-other:not([data-ready])))'));
 
 /** @param {Element} figure */
 const bakedHtml = (figure) => figure.querySelector(":scope > noscript")?.textContent ?? "";
