@@ -126,6 +126,18 @@ siteTest("a figure as PNG has twice the pixels, and looks as its SVG", { webgpu:
   await alike(page, "samples", svg, png);
 });
 
+/**
+ * The names of the columns of each table in a file: several tables have a title above them.
+ * @param {string} csv
+ */
+function headsOf(csv) {
+  const tables = csv.trimEnd().split("\r\n\r\n");
+  return tables.map((table) => {
+    const head = table.split("\r\n")[tables.length > 1 ? 1 : 0];
+    return head.match(/"(""|[^"])*"|[^",]+/g) ?? [];
+  });
+}
+
 /** Figures that have, together, all that is drawn in any, and something that they alone have. */
 const VARIED = new Map([
   // Percents have narrow spaces, and the keys are those of the chart.
@@ -155,7 +167,9 @@ siteTest("every figure as SVG, PNG, CSV and JSON", { webgpu: [false], timeout: 2
     pictures.push([name, svg, png]);
     assert.equal(png.subarray(1, 4).toString(), "PNG", name);
     assert.ok(png.readUInt32BE(16) > 1000 && png.readUInt32BE(20) > 400, name);
-    const rows = String(await saved(page, name, "CSV")).split("\r\n");
+    const csv = String(await saved(page, name, "CSV"));
+    for (const head of headsOf(csv)) assert.deepEqual(head, [...new Set(head)], `${name}: columns with the same name`);
+    const rows = csv.split("\r\n");
     assert.ok(rows.filter((row) => /(^|,)-?\d+(\.\d+)?(,|$)/.test(row)).length >= 3, `${name}: ${rows.slice(0, 3)}`);
     const json = JSON.parse(String(await saved(page, name, "JSON")));
     assert.ok(json.findings ?? json.tables.length > 0, name);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isSound } from "../src/reports/divergence.js";
-import { bySeeds, overSeeds, rangeOf, seedCount, seedsSentence } from "../src/reports/seeds.js";
+import { bySeeds, estimateColumns, overSeeds, rangeOf, seedCount, seedsSentence } from "../src/reports/seeds.js";
 import { compareEstimates } from "../src/reports/verdicts.js";
 
 /** @param {number} mean @param {number} [standardError] */
@@ -20,6 +20,17 @@ test("one seed stays what it is", () => {
   const one = network(1, 0.5);
   assert.equal(overSeeds([one]), one);
   assert.deepEqual(rangeOf(one.error.heldOut[0]), [0.5, 0.5]);
+});
+
+test("columns say what they are a range of", () => {
+  assert.deepEqual(
+    ["Copies", "Cosine"].flatMap((name) => estimateColumns(name)),
+    [
+      ...["Copies", "Copies ± s.e.", "Copies (lowest seed)", "Copies (highest seed)"],
+      ...["Cosine", "Cosine ± s.e.", "Cosine (lowest seed)", "Cosine (highest seed)"],
+    ],
+  );
+  assert.equal(estimateColumns("Cosine", "pair")[2], "Cosine (lowest pair)");
 });
 
 test("of several seeds every estimate is the mean, with its range; pictures are the first one's", () => {

@@ -9,7 +9,7 @@ import { axisName, crosses, HALO, title } from "../ui/marks.js";
 import { describe, imagesOf } from "../reports/describe.js";
 import { provenance } from "../reports/provenance.js";
 import { memorized, trained } from "../reports/report.js";
-import { bySeeds, rangeOf, seedCount, seedsSentence } from "../reports/seeds.js";
+import { bySeeds, estimateColumns, rangeOf, seedCount, seedsSentence } from "../reports/seeds.js";
 import { ReportSource, runOn } from "../reports/source.js";
 import { dataOf, offers } from "../runs/offers.js";
 import { FEW_COPIES, MANY_COPIES } from "../reports/verdicts.js";
@@ -165,12 +165,9 @@ function agreementChart(root, pick) {
       pick,
       columns: [
         "N",
-        "Cosine, same noise",
-        "± s.e.",
-        "lowest pair",
-        "highest pair",
+        ...estimateColumns("Cosine, same noise", "pair"),
         "Other noise",
-        "± s.e.",
+        "Other noise ± s.e.",
         "Copies, first",
         "Copies, second",
       ],

@@ -190,14 +190,7 @@ function curvesChart(root) {
         "Width",
         "Steps",
         "τ / N",
-        "Copies",
-        "95 %",
-        "Similarity to Gaussian",
-        "95 %",
-        "Held-out loss",
-        "95 %",
-        "Training loss",
-        "95 %",
+        ...["Copies", "Similarity to Gaussian", "Held-out loss", "Training loss"].flatMap(intervalColumns),
       ],
       rows: ({ courses }) =>
         courses.flatMap((course) =>
@@ -355,6 +348,9 @@ function apart(labels) {
     .filter(({ y }) => y <= 1.1);
 }
 
+/** @param {string} name */
+const intervalColumns = (name) => [name, `${name} (95 % interval)`];
+
 /** The clocks against the number of training images, with the laws that fit them. @param {HTMLElement} root */
 function lawsChart(root) {
   return chart(
@@ -363,7 +359,13 @@ function lawsChart(root) {
       name: "clocks against training images",
       label: ({ all }) =>
         `When networks generalize, overfit and copy, by number of training images. ${all.map(lawSentence).join(" ")}`,
-      columns: ["Training", "N", "Seed", ...CLOCKS.flatMap((clock) => [STYLES[clock].name, "95 %"]), "τ_mem / N"],
+      columns: [
+        "Training",
+        "N",
+        "Seed",
+        ...CLOCKS.flatMap((clock) => intervalColumns(STYLES[clock].name)),
+        "τ_mem / N",
+      ],
       rows: ({ all }) =>
         all.flatMap(({ name, courses }) =>
           courses.map((course) => [

@@ -163,7 +163,7 @@ function entropyChart(root) {
       label: ({ edge }) =>
         `Entropy of the weights of ${count(edge.n)} training images: it falls from ${fixed(Math.log(edge.n))} nats at high noise to 0 ` +
         `at low noise; the prediction reaches 0 at ${fixed(edge.predicted)}`,
-      columns: ["σ", "Entropy in nats", "± s.e.", "Predicted", "Median largest weight"],
+      columns: ["σ", "Entropy in nats", "Entropy ± s.e.", "Predicted", "Median largest weight"],
       rows: ({ edge, sigmas }) =>
         sigmas.map((sigma, i) => [
           significant(sigma),

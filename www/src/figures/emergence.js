@@ -10,7 +10,7 @@ import { axisName, crosses, HALO } from "../ui/marks.js";
 import { imagesOf, kindOf } from "../reports/describe.js";
 import { provenance } from "../reports/provenance.js";
 import { cosineWith, memorized } from "../reports/report.js";
-import { seedsSentence } from "../reports/seeds.js";
+import { estimateColumns, seedsSentence } from "../reports/seeds.js";
 import { offerRecorded, reportFigure } from "./report-figure.js";
 import { runSlider } from "../ui/run-slider.js";
 import {
@@ -232,7 +232,7 @@ function curvesChart(root, name, choose) {
           `${count(position(axis, best))}; chosen: ${count(at)}`
         );
       },
-      columns: ["Steps", "Width", ...CURVES.flatMap((curve) => [curve.name, "± s.e.", "lowest seed", "highest seed"])],
+      columns: ["Steps", "Width", ...CURVES.flatMap(({ name }) => estimateColumns(name))],
       rows: ({ points }) =>
         points.map((point) => [
           noted(count(point.step), divergence([point])),

@@ -9,7 +9,7 @@ import { count, fixed, noted, percent, significant } from "../ui/format.js";
 import { crosses, HALO } from "../ui/marks.js";
 import { provenance } from "../reports/provenance.js";
 import { cosineWith, levelOf, memorized } from "../reports/report.js";
-import { seedsSentence } from "../reports/seeds.js";
+import { rangeColumns, seedsSentence } from "../reports/seeds.js";
 import { parameters } from "../state/parameters.js";
 import { keepDrawn } from "./figure.js";
 import { ReportSource } from "../reports/source.js";
@@ -186,7 +186,7 @@ function heroChart(root, choose) {
         const [first, last] = [sizes(sweep)[0], sizes(sweep).at(-1) ?? 0];
         return `From ${count(first)} to ${count(last)} training images: ${ends.join("; ")}`;
       },
-      columns: ["Training images", ...CURVES.flatMap(({ label }) => [label, "lowest", "highest"])],
+      columns: ["Training images", ...CURVES.flatMap(({ label }) => [label, ...rangeColumns(label)])],
       rows({ sweep }) {
         const values = CURVES.map(({ of }) => curve(sweep, of));
         return sizes(sweep).map((n, i) => [

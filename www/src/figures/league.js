@@ -255,7 +255,7 @@ function levelsChart(root, { name, title: heading, about, value, base }) {
         const values = curves.map(({ id, levels }) => value(levels[at].mean, denoiser(id).label));
         return `${about}, at noise level ${significant(sigmas[at])}: ${values.join(", ")}`;
       },
-      columns: ["Denoiser", "σ", "Value", "± s.e."],
+      columns: ["Denoiser", "σ", heading, `${heading} ± s.e.`],
       rows: ({ sigmas, curves }) =>
         curves.flatMap(({ id, levels }) =>
           levels.map(({ mean, standardError }, i) => [

@@ -112,7 +112,7 @@ function spec(field) {
           ({ name, points }) => `on ${name} ${points.map((p) => `${fixed(p[field])} with ${count(p.k)}`).join(", ")}`,
         )
         .join("; "),
-    columns: ["Data", "Gaussians K", what, "± s.e."],
+    columns: ["Data", "Gaussians K", what, `${what} ± s.e.`],
     rows: ({ sets }) =>
       sets.flatMap(({ name, points }) => points.map((p) => [name, count(p.k), fixed(p[field], 4), fixed(p[error], 4)])),
     options({ sets }) {

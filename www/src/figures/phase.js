@@ -9,7 +9,7 @@ import { memorizedColour, memorizedInk } from "../ui/memorized.js";
 import { memorized, trained } from "../reports/report.js";
 import { imagesOf, kindOf } from "../reports/describe.js";
 import { provenance } from "../reports/provenance.js";
-import { rangeOf, seedsSentence } from "../reports/seeds.js";
+import { estimateColumns, rangeOf, seedsSentence } from "../reports/seeds.js";
 import { offers } from "../runs/offers.js";
 import { runPanel } from "../runs/run-panel.js";
 import { offerRecorded, reportFigure } from "./report-figure.js";
@@ -180,17 +180,7 @@ function phaseChart(root, choose) {
           (chosen ? percent(memorized(chosen).mean) : "not there yet")
         );
       },
-      columns: [
-        "N",
-        "Steps",
-        "Epochs",
-        "Copies",
-        "± s.e.",
-        "lowest seed",
-        "highest seed",
-        "Similarity to Gaussian",
-        "GL score",
-      ],
+      columns: ["N", "Steps", "Epochs", ...estimateColumns("Copies"), "Similarity to Gaussian", "GL score"],
       rows: ({ points }) =>
         points.map((point) => [
           noted(count(point.n), divergence([point])),

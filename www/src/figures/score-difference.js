@@ -11,7 +11,7 @@ import { axisName, crosses, HALO, markedLine, NOISE_AXIS } from "../ui/marks.js"
 import { describe, imagesOf, kindOf } from "../reports/describe.js";
 import { provenance } from "../reports/provenance.js";
 import { cosineWith, levelOf, memorized } from "../reports/report.js";
-import { seedsSentence } from "../reports/seeds.js";
+import { estimateColumns, seedsSentence } from "../reports/seeds.js";
 import { offerRecorded, reportFigure } from "./report-figure.js";
 import { offers } from "../runs/offers.js";
 import { runPanel } from "../runs/run-panel.js";
@@ -191,7 +191,7 @@ function differencesChart(root) {
         });
         return `Score difference to the network on ${images} images at noise level ${significant(sigmas[at])}; ${parts.join("; ")}`;
       },
-      columns: ["N", "σ", ...OTHERS.flatMap(({ short }) => [short, "± s.e.", "lowest seed", "highest seed"])],
+      columns: ["N", "σ", ...OTHERS.flatMap(({ short }) => estimateColumns(short))],
       rows: ({ sigmas, models, split }) =>
         models.flatMap((model) =>
           sigmas.map((sigma, i) => [

@@ -13,7 +13,7 @@ import { originOf, provenance } from "../reports/provenance.js";
 import { cosineWith, levelOf } from "../reports/report.js";
 import { chosenRun } from "../reports/source.js";
 import { offerRecorded, reportFigure } from "./report-figure.js";
-import { overSeeds, seedsSentence } from "../reports/seeds.js";
+import { overSeeds, rangeColumns, seedsSentence } from "../reports/seeds.js";
 import { offers } from "../runs/offers.js";
 import { runPanel } from "../runs/run-panel.js";
 import {
@@ -343,8 +343,7 @@ function panelChart(root, { name, heading, format, references }, pick) {
         "Training images",
         "Epochs",
         "Trained",
-        "lowest",
-        "highest",
+        ...rangeColumns("Trained"),
         ...references.map(({ short }) => short),
         "Trained here",
       ],
@@ -510,7 +509,7 @@ function levelsChart(root, pick) {
         );
         return `Linearity over the noise level at N = ${count(view.n)}; lowest: ${lowest.join(", ")}`;
       },
-      columns: ["σ", ...FITTED.map(({ short }) => short), "Trained", "lowest", "highest", "Trained here"],
+      columns: ["σ", ...FITTED.map(({ short }) => short), "Trained", ...rangeColumns("Trained"), "Trained here"],
       rows(view) {
         const all = lines(view).map(({ values }) => values);
         const [trained, own] = all.slice(FITTED.length);

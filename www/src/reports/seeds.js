@@ -66,6 +66,16 @@ export const bySeeds = (list, keyOf) => grouped(list, keyOf).map(overSeeds);
 export const rangeOf = ({ mean, low = mean, high = mean }) => [low, high];
 
 /**
+ * Heads of columns for that range. A table has no two alike: programs tell columns by them.
+ * @param {string} name of the number
+ * @param {string} [of] what it was measured of
+ */
+export const rangeColumns = (name, of = "seed") => ["lowest", "highest"].map((end) => `${name} (${end} ${of})`);
+
+/** Heads of columns for a number, its standard error and its range. @type {typeof rangeColumns} */
+export const estimateColumns = (name, of) => [name, `${name} ± s.e.`, ...rangeColumns(name, of)];
+
+/**
  * From how many seeds the numbers come, as a sentence.
  * @param {number} seeds
  * @param {{range?: string, unit?: string}} [words] `range`: what shows their range; `unit`: what there are several of
