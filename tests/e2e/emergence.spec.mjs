@@ -136,7 +136,7 @@ siteTest(
 siteTest("more images, later copies: the phase diagram and its cells", { webgpu: [false] }, async (page) => {
   await open(page, "", "phase");
   await page.locator('[data-claim="phase.later"][data-verdict="holds"]').waitFor();
-  await openTable(page.locator("#phase"));
+  await openTable(page.locator('[data-part="copies"]'));
   const rows = await page.locator("#phase .chart-table tbody tr").count();
   assert.ok(rows >= 32, `${rows} cells`);
 
@@ -147,10 +147,18 @@ siteTest("more images, later copies: the phase diagram and its cells", { webgpu:
   );
   const few = await number(page, "phase.n");
   // The upper left cell: the most images, the youngest network.
-  await page.locator("#phase svg").click({ position: { x: 70, y: 20 } });
+  await page.locator('[data-part="copies"] svg').click({ position: { x: 70, y: 20 } });
   await changed(page, "phase.n", String(few));
   assert.equal(await live(page, "phase.memorized"), "0\u202f%");
   assert.ok((await number(page, "phase.n")) > few);
+
+  // The same cells have their similarity beside.
+  const likeness = page.locator('[data-part="likeness"]');
+  assert.ok((await likeness.locator("svg text").allTextContents()).includes(await live(page, "phase.cosine")));
+  const before = await live(page, "phase.step");
+  const box = await likeness.locator("svg").boundingBox();
+  await likeness.locator("svg").click({ position: { x: (box?.width ?? 0) - 20, y: 20 } });
+  await changed(page, "phase.step", before);
 });
 
 siteTest("networks that share no image agree when they have many", { webgpu: [false] }, async (page) => {

@@ -98,7 +98,7 @@ for (const width of [390, 1280]) {
       assert.ok(shift < 0.02, `${shift}: ${JSON.stringify(shifts)}`);
 
       await fits(page);
-      await openTable(page.locator("#phase"));
+      await openTable(page.locator('[data-part="copies"]'));
       await page.locator("#engine").click();
       for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
         await page.emulateMedia({ colorScheme });

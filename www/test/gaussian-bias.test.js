@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ends } from "../src/reports/gaussian-bias.js";
 import { labelPlace } from "../src/ui/labels.js";
-import { memorizedColour, memorizedInk } from "../src/ui/memorized.js";
+import { likenessColour, memorizedColour, memorizedInk } from "../src/ui/memorized.js";
 import { nearestStop } from "../src/reports/nearest.js";
 
 /** @import { Report } from "../src/reports/report.js" */
@@ -36,7 +36,7 @@ test("the nearest stop is nearest in ratio", () => {
   assert.equal(nearestStop([0.05, 0.55], 0.55), 0.55);
 });
 
-test("values can be read on every colour between blue and vermilion", () => {
+test("values can be read on every colour of a cell", () => {
   /** @param {string} colour */
   const luminance = (colour) => {
     const channels = (colour.match(/\d+/g) ?? []).map((text) => Number(text) / 255);
@@ -47,7 +47,9 @@ test("values can be read on every colour between blue and vermilion", () => {
     const ink = memorizedInk(share) === "#000" ? 0 : 1;
     const [light, dark] = [ink, luminance(memorizedColour(share))].sort((a, b) => b - a);
     assert.ok((light + 0.05) / (dark + 0.05) >= 4.5, `${share}: ${memorizedColour(share)}`);
+    assert.ok((luminance(likenessColour(share)) + 0.05) / 0.05 >= 4.5, `black on ${likenessColour(share)}`);
   }
+  assert.equal(likenessColour(NaN), memorizedColour(NaN));
   assert.equal(memorizedColour(0), "rgb(0 114 178)");
   assert.equal(memorizedColour(1), "rgb(213 94 0)");
 });

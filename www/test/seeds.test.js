@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isSound } from "../src/reports/divergence.js";
-import { bySeeds, estimateColumns, overSeeds, rangeOf, seedCount, seedsSentence } from "../src/reports/seeds.js";
+import {
+  bySeeds,
+  estimateColumns,
+  estimateValues,
+  overSeeds,
+  rangeOf,
+  seedCount,
+  seedsSentence,
+} from "../src/reports/seeds.js";
 import { compareEstimates } from "../src/reports/verdicts.js";
 
 /** @param {number} mean @param {number} [standardError] */
@@ -31,6 +39,10 @@ test("columns say what they are a range of", () => {
     ],
   );
   assert.equal(estimateColumns("Cosine", "pair")[2], "Cosine (lowest pair)");
+  const [one] = network(1, 0.5).error.heldOut;
+  assert.deepEqual(estimateValues(one), [0.5, 0.02, 0.5, 0.5]);
+  assert.deepEqual(estimateValues({ ...one, low: 0.4, high: 0.7 }), [0.5, 0.02, 0.4, 0.7]);
+  assert.deepEqual(estimateValues(), [NaN, NaN, NaN, NaN]);
 });
 
 test("of several seeds every estimate is the mean, with its range; pictures are the first one's", () => {

@@ -9,7 +9,7 @@ import { axisName, crosses, HALO, title } from "../ui/marks.js";
 import { describe, imagesOf } from "../reports/describe.js";
 import { provenance } from "../reports/provenance.js";
 import { memorized, trained } from "../reports/report.js";
-import { bySeeds, estimateColumns, rangeOf, seedCount, seedsSentence } from "../reports/seeds.js";
+import { bySeeds, estimateColumns, estimateValues, rangeOf, seedCount, seedsSentence } from "../reports/seeds.js";
 import { ReportSource, runOn } from "../reports/source.js";
 import { dataOf, offers } from "../runs/offers.js";
 import { FEW_COPIES, MANY_COPIES } from "../reports/verdicts.js";
@@ -174,11 +174,9 @@ function agreementChart(root, pick) {
       rows: ({ sizes }) =>
         sizes.map(({ n, networks, cosine, cosineOtherNoise }) => [
           noted(count(n), divergence(networks)),
-          fixed(cosine.mean, 3),
-          fixed(cosine.standardError, 3),
-          ...rangeOf(cosine).map((value) => fixed(value, 3)),
-          fixed(cosineOtherNoise.mean, 3),
-          fixed(cosineOtherNoise.standardError, 3),
+          ...[...estimateValues(cosine), cosineOtherNoise.mean, cosineOtherNoise.standardError].map((value) =>
+            fixed(value, 3),
+          ),
           ...networks.map((network) => percent(memorized(network).mean)),
         ]),
       options({ sizes, n, recorded }) {

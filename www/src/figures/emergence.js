@@ -10,7 +10,7 @@ import { axisName, crosses, HALO } from "../ui/marks.js";
 import { imagesOf, kindOf } from "../reports/describe.js";
 import { provenance } from "../reports/provenance.js";
 import { cosineWith, memorized } from "../reports/report.js";
-import { estimateColumns, seedsSentence } from "../reports/seeds.js";
+import { estimateColumns, estimateValues, seedsSentence } from "../reports/seeds.js";
 import { offerRecorded, reportFigure } from "./report-figure.js";
 import { runSlider } from "../ui/run-slider.js";
 import {
@@ -237,10 +237,7 @@ function curvesChart(root, name, choose) {
         points.map((point) => [
           noted(count(point.step), divergence([point])),
           count(widthOf(point)),
-          ...CURVES.flatMap(({ value }) => {
-            const { mean = NaN, standardError = NaN, low = mean, high = mean } = value(point) ?? {};
-            return [mean, standardError, low, high].map((number) => fixed(number, 3));
-          }),
+          ...CURVES.flatMap(({ value }) => estimateValues(value(point)).map((number) => fixed(number, 3))),
         ]),
       pick: choose,
       options({ axis, points, recorded, at }) {

@@ -1,15 +1,15 @@
 /** Figure IV.1: where networks memorize, by the number of training images and the time they trained. */
 import { cell, text } from "@observablehq/plot";
-import { chart } from "../ui/chart.js";
+import { chart, onAxis } from "../ui/chart.js";
 import { divergence, divergenceSentence } from "../reports/divergence.js";
 import { element } from "../ui/dom.js";
 import { count, fixed, noted, percent, range, sentences } from "../ui/format.js";
 import { axisName, crosses, title } from "../ui/marks.js";
-import { memorizedColour, memorizedInk } from "../ui/memorized.js";
-import { memorized, trained } from "../reports/report.js";
+import { likenessColour, memorizedColour, memorizedInk } from "../ui/memorized.js";
+import { cosineWith, memorized } from "../reports/report.js";
 import { imagesOf, kindOf } from "../reports/describe.js";
 import { provenance } from "../reports/provenance.js";
-import { estimateColumns, rangeOf, seedsSentence } from "../reports/seeds.js";
+import { estimateColumns, estimateValues, seedsSentence } from "../reports/seeds.js";
 import { offers } from "../runs/offers.js";
 import { runPanel } from "../runs/run-panel.js";
 import { offerRecorded, reportFigure } from "./report-figure.js";
@@ -20,6 +20,7 @@ import { nearestStop } from "../reports/nearest.js";
 /**
  * @import { Point } from "../../pkg/hidden_gaussian.js"
  * @import { Report } from "../reports/report.js"
+ * @import { Ranged } from "../reports/seeds.js"
  * @import { ReportSource } from "../reports/source.js"
  * @import { ChartSpec } from "../ui/chart.js"
  * @import { Page } from "./figure.js"
@@ -28,6 +29,38 @@ import { nearestStop } from "../reports/nearest.js";
 /**
  * @typedef {{sizes: number[], steps: number[], points: Point[], n: number, step: number}} Phase
  */
+
+/**
+ * What the cells show, each in a chart of its own.
+ * @type {{
+ *   part: string,
+ *   name: string,
+ *   of: (point: Point) => Partial<Ranged> & {mean: number},
+ *   format: (value: number, decimals?: number) => string,
+ *   short?: (value: number) => string,
+ *   colour: (value: number) => string,
+ *   ink: (value: number) => string,
+ * }[]}
+ */
+const PANELS = [
+  {
+    part: "copies",
+    name: "Copies",
+    of: memorized,
+    format: percent,
+    short: (copies) => String(Math.round(100 * copies)),
+    colour: memorizedColour,
+    ink: memorizedInk,
+  },
+  {
+    part: "likeness",
+    name: "Similarity to Gaussian",
+    of: (point) => cosineWith(point, "gaussian") ?? { mean: NaN },
+    format: fixed,
+    colour: likenessColour,
+    ink: () => "#000",
+  },
+];
 
 /** The height of a row, and of all of them where there are few. */
 const [ROW, TALLEST, ROOM] = [44, 80, 352];
@@ -44,8 +77,10 @@ export function phaseFigure(root, page, source) {
   const showSteps = runSlider(element(root, "phase-step"), store, "emergence.step");
   /** The width of the networks in the diagram. */
   let width = 0;
-  const drawPhase = phaseChart(element(root, "phase"), (step, n) =>
-    store.set({ "emergence.step": step, "emergence.n": n, "emergence.width": width }),
+  const draws = PANELS.map((panel) =>
+    phaseChart(element(root, panel.part), panel, (step, n) =>
+      store.set({ "emergence.step": step, "emergence.n": n, "emergence.width": width }),
+    ),
   );
 
   /** The recorded run. @type {Report<"emergence"> | undefined} */
@@ -89,11 +124,11 @@ export function phaseFigure(root, page, source) {
       showSizes(sizes, n);
       showSteps(steps, step);
       root.style.setProperty("--picture", `${heightOf(sizes.length)}px`);
-      drawPhase({ sizes, steps, points, n, step });
+      for (const draw of draws) draw({ sizes, steps, points, n, step });
       const chosen = points.find((point) => point.n === n && point.step === step);
       live.set({
         "phase.source": provenance(report, source.shownOrigin.file),
-        "phase.seeds": seedsSentence(seedsOf(report), { range: "the table has their range" }),
+        "phase.seeds": seedsSentence(seedsOf(report), { range: "the tables have their range" }),
         "phase.networks": `${kindOf(config.trainLong)} on ${imagesOf(report)}`,
         "phase.n": count(n),
         "phase.step": count(step),
@@ -164,33 +199,29 @@ const heightOf = (rows) =>
 
 /**
  * @param {HTMLElement} root
+ * @param {typeof PANELS[number]} panel
  * @param {(step: number, n: number) => void} choose
  */
-function phaseChart(root, choose) {
+function phaseChart(root, { name, of, format, short = format, colour, ink }, choose) {
   return chart(
     root,
     /** @type {ChartSpec<Phase>} */ ({
-      name: "copies by training images and steps",
-      label: ({ sizes, points, n, step }) => {
+      name: `${name}, by training images and steps`,
+      label: ({ points, n, step }) => {
         const chosen = points.find((point) => point.n === n && point.step === step);
-        const copied = sizes.filter((size) => onset(points, size) !== undefined);
+        const values = onAxis(points.map((point) => of(point).mean));
         return (
-          `Copies by number of training images and training steps; ${copied.length} of ${sizes.length} ` +
-          `sizes come to copy half of their samples. Chosen: N = ${count(n)} after ${count(step)} steps, ` +
-          (chosen ? percent(memorized(chosen).mean) : "not there yet")
+          `${name}, by number of training images and training steps: ${range(values, format)}. ` +
+          `Chosen: N = ${count(n)} after ${count(step)} steps, ${chosen ? format(of(chosen).mean) : "not there yet"}`
         );
       },
-      columns: ["N", "Steps", "Epochs", ...estimateColumns("Copies"), "Similarity to Gaussian", "GL score"],
+      columns: ["N", "Steps", "Epochs", ...estimateColumns(name)],
       rows: ({ points }) =>
         points.map((point) => [
           noted(count(point.n), divergence([point])),
           count(point.step),
           count(Math.round(point.epochs)),
-          percent(memorized(point).mean),
-          percent(memorized(point).standardError),
-          ...rangeOf(memorized(point)).map(percent),
-          fixed(likeGaussian(point), 3),
-          fixed(trained(point).closeness.gl.mean, 3),
+          ...estimateValues(of(point)).map((value) => format(value, 3)),
         ]),
       pick: (step, n) => n !== undefined && choose(step, n),
       options({ sizes, steps, points, n, step }, width) {
@@ -198,7 +229,7 @@ function phaseChart(root, choose) {
         const cells = points.map((point) => ({
           n: point.n,
           step: point.step,
-          copies: memorized(point).mean,
+          value: of(point).mean,
           diverged: divergence([point]),
         }));
         const roomy = width / steps.length > 56;
@@ -209,17 +240,16 @@ function phaseChart(root, choose) {
           y: { domain: [...sizes].reverse(), label: null, tickFormat: count, tickSize: 0, padding: 0 },
           marks: [
             cell(grid, { x: "step", y: "n", inset: 1, fill: "var(--panel)" }),
-            cell(cells, { x: "step", y: "n", inset: 1, fill: ({ copies }) => memorizedColour(copies) }),
+            cell(cells, { x: "step", y: "n", inset: 1, fill: ({ value }) => colour(value) }),
             text(cells, {
               x: "step",
               y: "n",
-              text: ({ copies }) =>
-                roomy || Number.isNaN(copies) ? percent(copies) : String(Math.round(100 * copies)),
-              fill: ({ copies }) => memorizedInk(copies),
+              text: ({ value }) => (roomy || Number.isNaN(value) ? format : short)(value),
+              fill: ({ value }) => ink(value),
               fontSize: 13,
               fontWeight: 400,
             }),
-            crosses(cells, { x: "step", y: "n", r: 3.5, dy: 15, stroke: ({ copies }) => memorizedInk(copies) }),
+            crosses(cells, { x: "step", y: "n", r: 3.5, dy: 15, stroke: ({ value }) => ink(value) }),
             cell([{ n, step }], { x: "step", y: "n", inset: 0, fill: "none", stroke: "var(--ink)", strokeWidth: 2.5 }),
             title("N", { frameAnchor: "left", dx: -50, dy: 0 }),
             axisName("training steps"),

@@ -11,7 +11,7 @@ import { axisName, crosses, HALO, markedLine, NOISE_AXIS } from "../ui/marks.js"
 import { describe, imagesOf, kindOf } from "../reports/describe.js";
 import { provenance } from "../reports/provenance.js";
 import { cosineWith, levelOf, memorized } from "../reports/report.js";
-import { estimateColumns, seedsSentence } from "../reports/seeds.js";
+import { estimateColumns, estimateValues, seedsSentence } from "../reports/seeds.js";
 import { offerRecorded, reportFigure } from "./report-figure.js";
 import { offers } from "../runs/offers.js";
 import { runPanel } from "../runs/run-panel.js";
@@ -197,12 +197,9 @@ function differencesChart(root) {
           sigmas.map((sigma, i) => [
             noted(count(model.n), divergence([model])),
             significant(sigma),
-            ...OTHERS.flatMap(({ id }) => {
-              const value = differences(model, id)?.[split][i];
-              if (!value) return ["–", "–", "–", "–"];
-              const { mean, standardError, low = mean, high = mean } = value;
-              return [mean, standardError, low, high].map((number) => fixed(number, 4));
-            }),
+            ...OTHERS.flatMap(({ id }) =>
+              estimateValues(differences(model, id)?.[split][i]).map((number) => fixed(number, 4)),
+            ),
           ]),
         ),
       options({ sigmas, models, split, final, recorded }, width) {

@@ -75,6 +75,14 @@ export const rangeColumns = (name, of = "seed") => ["lowest", "highest"].map((en
 /** Heads of columns for a number, its standard error and its range. @type {typeof rangeColumns} */
 export const estimateColumns = (name, of) => [name, `${name} ± s.e.`, ...rangeColumns(name, of)];
 
+/** What stands under them; nothing is a number if it was not measured. @param {Partial<Ranged>} [estimate] */
+export const estimateValues = ({ mean = NaN, standardError = NaN, low = mean, high = mean } = {}) => [
+  mean,
+  standardError,
+  low,
+  high,
+];
+
 /**
  * From how many seeds the numbers come, as a sentence.
  * @param {number} seeds
