@@ -37,6 +37,7 @@ siteTest("the league is sorted, and changes with the network", { webgpu: [false]
 siteTest("on photographs the Gaussian predicts the network best", { webgpu: [false] }, async (page) => {
   await open(page, "?league.run=cifar-cifar10", "league");
   await page.locator('[data-claim="league.gaussian"][data-verdict="holds"]').waitFor();
+  assert.match(await live(page, "league.absent"), /^Not shown: ELS,/);
   const rows = page.locator('#league [data-part="standings"] tr');
   const ids = await rows.evaluateAll((all) => all.map((row) => row.dataset.denoiser));
   assert.deepEqual(ids.slice(0, 2), ["trained", "gaussian"]);

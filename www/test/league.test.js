@@ -1,6 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { leader, leadsSentence, middleOf, ranked, settingAt, standingOf, unexplained } from "../src/reports/league.js";
+import { THEORIES } from "../src/reports/denoisers.js";
+import {
+  absentSentence,
+  leader,
+  leadsSentence,
+  middleOf,
+  ranked,
+  settingAt,
+  standingOf,
+  unexplained,
+} from "../src/reports/league.js";
 
 /** @import { LeagueReport, Theory } from "../src/reports/league.js" */
 
@@ -24,6 +34,13 @@ test("few and many are the smallest and the largest training set, in whatever or
   const report = /** @type {LeagueReport} */ (/** @type {any} */ ({ findings: [{ n: 1024 }, { n: 64 }, { n: 256 }] }));
   assert.equal(standingOf(report, "few").n, 64);
   assert.equal(standingOf(report, "many").n, 1024);
+});
+
+test("a sentence says which theories of the table are missing, if there are any", () => {
+  const all = THEORIES.map(({ id }) => theory(id, [0.5]));
+  assert.equal(absentSentence(all), "");
+  const others = all.filter(({ id }) => id !== "els");
+  assert.equal(absentSentence(others), "Not shown: ELS, which would take hours on images of this size.");
 });
 
 test("a setting is told in a few letters", () => {

@@ -2,6 +2,7 @@
 import { ruleY, text } from "@observablehq/plot";
 import { denoiser } from "../reports/denoisers.js";
 import {
+  absentSentence,
   leadsSentence,
   loadLeague,
   middleOf,
@@ -103,6 +104,7 @@ function tell({ live }, report, standing, theories) {
     "league.second": nameOf(second),
     "league.second.missed": percent(unexplained(second)),
     "league.sigma": significant(sigmas[middleOf(report)]),
+    "league.absent": absentSentence(theories),
     "league.leads": leadsSentence(sigmas, theories),
     "league.patch": windowsSentence(
       windows.map((theory) => ({

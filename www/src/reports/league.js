@@ -1,6 +1,6 @@
 /** The reports of Section V: the league of theories, and the edge of memorization. */
 import { fixed, list, significant } from "../ui/format.js";
-import { denoiser } from "./denoisers.js";
+import { denoiser, THEORIES } from "./denoisers.js";
 import { loadRun } from "./recorded.js";
 import { levelOf } from "./report.js";
 
@@ -127,6 +127,16 @@ export function leadsSentence(sigmas, theories) {
   }
   const parts = leads.map((lead) => `at σ\u00a0=\u00a0${lead.sigma} by ${lead.name} (R²\u00a0=\u00a0${lead.r2})`);
   return `The network is best predicted ${list(parts)}.`;
+}
+
+/**
+ * The theories that this league did without: the library leaves out those that would take hours on images of this size.
+ * @param {Theory[]} theories
+ */
+export function absentSentence(theories) {
+  const absent = THEORIES.filter(({ id }) => !theories.some((theory) => theory.id === id));
+  if (absent.length === 0) return "";
+  return `Not shown: ${list(absent.map(({ symbol }) => symbol))}, which would take hours on images of this size.`;
 }
 
 /** A theory's free parameter in a few letters, at a noise level. @param {Scores} scores @param {number} level */
