@@ -1,5 +1,5 @@
 // One tile of a streaming softmax over windows of training images; one workgroup per noisy image.
-// State of a pixel: largest logit, sum of weights. The threads share one candidate's distances.
+// State of a pixel: largest logit, to base 2, and sum of weights. The threads share one candidate's distances.
 
 struct Params {
     rows: u32,
@@ -15,7 +15,8 @@ struct Params {
 }
 
 const LOWEST = -3.0e38;
-const FAINTEST = -50.0;
+const FAINTEST = -72.0;
+const LOG2_E = 1.44269504;
 const THREADS = 64u;
 const MAX_PIXELS = 1024u;
 
@@ -39,7 +40,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
     let result = base(6u, group.z) + group.x * dim;
     let at = base(5u, group.z) + 2u * group.x * pixels;
     let level = sigma[base(2u, group.z) + group.x * p.sigma_stride];
-    let tightness = 0.5 / (level * level);
+    let tightness = 0.5 * LOG2_E / (level * level);
     let r = base(3u, group.z);
     let begin = min(max(range[r], p.first) - p.first, p.images);
     let end = max(min(max(range[r + 1u], p.first) - p.first, p.images), begin);
@@ -111,9 +112,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
                 let before = state[at + 2u * m];
                 let top = max(before, logit);
                 let fading = before - top;
-                let scale = select(0.0, exp(max(fading, FAINTEST)), fading >= FAINTEST);
+                let scale = select(0.0, exp2(max(fading, FAINTEST)), fading >= FAINTEST);
                 let fall = logit - top;
-                let weight = select(0.0, exp(max(fall, FAINTEST)), fall >= FAINTEST);
+                let weight = select(0.0, exp2(max(fall, FAINTEST)), fall >= FAINTEST);
                 state[at + 2u * m] = top;
                 state[at + 2u * m + 1u] = scale * state[at + 2u * m + 1u] + weight;
                 let source = ((i + dy) % p.height) * p.width + (j + dx) % p.width;

@@ -9,19 +9,20 @@
 //! (LS); with every circular shift it is the equivariant one (ELS), whose windows wrap around. The radius
 //! follows from the noise level: it is the number of `thresholds` that σ reaches.
 //!
-//! Distances are sums of squares without a subtraction, so they keep their digits at low noise.
+//! Distances are sums of squares without a subtraction, so they keep their digits at low noise. Logits are
+//! to base 2, `logit · log₂e`, as are the weights.
 //! State of a pixel: `[largest logit, Σ w]`; the weighted sum of values is in `out` and is divided by
 //! `Σ w` at the end. As in [`softmax_tile`](super::softmax_tile), a larger logit rescales what came
 //! before.
 
 use std::cell::Cell;
-use std::mem;
+use std::f32::consts::LOG2_E;
 
-use super::softmax_tile::{LOWEST, exp_weight};
+use super::softmax_tile::LOWEST;
 use super::{Call, Sigma, VIEWS, params, side_by_side, wgsl};
 use crate::compute::simd::{self, Vectorized};
 use crate::compute::{Access, Kernel, Program, View};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 params! {
     struct Params {
@@ -43,6 +44,9 @@ pub const STATE: usize = 2;
 
 /// Most pixels on a side: the shader keeps an image's distances in workgroup memory.
 pub const MAX_SIDE: usize = 32;
+
+/// Numbers of channels for which the CPU's loops are compiled: grey and colour.
+const CHANNELS: [usize; 2] = [1, 3];
 
 /// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
@@ -87,6 +91,12 @@ pub fn record(
     [x, images, range, thresholds, state, out]: [View; 6],
 ) -> Result<()> {
     let LocalTile { rows, shape: [height, width, channels], first, .. } = tile;
+    if !CHANNELS.contains(&channels) {
+        return Err(Error::bad_input(
+            format!("A local denoiser does not take images of {channels} channels"),
+            "Use images in grey or in colour",
+        ));
+    }
     let (pixels, dim) = (height * width, height * width * channels);
     let params = Params {
         rows: rows as u32,
@@ -116,35 +126,93 @@ pub fn record(
 /// the same on every processor, and so are the sums.
 const LANES: usize = 16;
 
-/// One number for each of these images.
-type Lanes = [f32; LANES];
+/// One number for each of these images. Aligned, so that no vector lies across two lines of the cache, which
+/// would take a sixth more time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(align(64))]
+struct Lanes([f32; LANES]);
 
-/// Calls `number` for each image. What it captures should be copies: behind references, the compiler finds no
-/// vectors.
-#[inline(always)]
-fn lanes(number: impl Fn(usize) -> f32) -> Lanes {
-    let mut all = [0.0; LANES];
-    for (lane, value) in all.iter_mut().enumerate() {
-        *value = number(lane);
+impl Lanes {
+    const ZERO: Self = Self([0.0; LANES]);
+
+    /// Calls `number` for each image. What it captures should be copies: behind references, the compiler finds
+    /// no vectors.
+    #[inline(always)]
+    fn each(number: impl Fn(usize) -> f32) -> Self {
+        let mut all = Self::ZERO;
+        for (lane, value) in all.0.iter_mut().enumerate() {
+            *value = number(lane);
+        }
+        all
     }
-    all
+
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        Self::each(|i| self.0[i] + other.0[i])
+    }
+
+    #[inline(always)]
+    fn any(self, is: impl Fn(f32) -> bool) -> bool {
+        self.0.iter().fold(false, |any, &value| any | is(value))
+    }
+
+    /// A call, as the compiler would gather lanes of several pixels, which takes twice as long.
+    #[inline(never)]
+    fn sum(&self) -> f32 {
+        let halves: [f32; LANES / 2] = halve(&self.0);
+        let [a, b, c, d] = halve::<{ LANES / 2 }, { LANES / 4 }>(&halves);
+        (a + c) + (b + d)
+    }
+}
+
+#[inline(always)]
+fn halve<const N: usize, const HALF: usize>(values: &[f32; N]) -> [f32; HALF] {
+    let mut sums = [0.0; HALF];
+    for (i, sum) in sums.iter_mut().enumerate() {
+        *sum = values[i] + values[i + HALF];
+    }
+    sums
+}
+
+/// The pixels of images that do not exist: so far from any other that their weight is 0, and their squares are
+/// finite.
+const FAR: f32 = 1e15;
+
+/// Logits this far below the largest one have no weight: 2⁻⁷² is 10⁻²² of it, as in
+/// [`softmax_tile`](super::softmax_tile).
+const FAINTEST: f32 = -72.0;
+
+/// `2^logit`, to 3 · 10⁻⁷ of it, for logits up to 0.
+///
+/// Its argument is never below [`FAINTEST`] where the result counts, so nothing is clamped, and the integer part
+/// goes straight into the exponent: half of the operations of [`exp_negative`](super::exp_negative).
+#[inline(always)]
+fn weight(logit: f32) -> f32 {
+    // Adding 1.5·2²³ rounds to the nearest integer and leaves it in the low bits.
+    let shifted = logit + 12_582_912.0;
+    let f = logit - (shifted - 12_582_912.0);
+    // The polynomial with the smallest relative error in [-½, ½], in pairs, which do not wait for each other.
+    let square = f * f;
+    let high = 9.675_541e-3 + 1.327_647_2e-3 * f;
+    let middle = 2.402_212e-1 + 5.550_713e-2 * f;
+    let fraction = (1.0 + 6.931_469_4e-1 * f) + square * (middle + square * high);
+    let power = f32::from_bits(fraction.to_bits().wrapping_add(shifted.to_bits() << 23));
+    if logit < FAINTEST { 0.0 } else { power }
 }
 
 /// Scratch space of a thread, kept from call to call so that running allocates nothing.
 #[derive(Default)]
 struct Scratch {
-    /// Which pixel of a training image is under each pixel.
-    shifted: Vec<usize>,
-    /// Squared differences of a row of pixels with a border, or sums of a column; their sums over powers of
-    /// two; and over the window.
-    padded: Vec<Lanes>,
-    powers: [Vec<Lanes>; 2],
-    sums: Vec<Lanes>,
-    /// Sums along rows.
+    /// Squared differences, column after column, each with the border that a window reaches into.
+    columns: Vec<Lanes>,
+    /// Their sums over windows within a column, row after row, likewise.
     rows: Vec<Lanes>,
-    /// Squared distances of windows.
+    /// See [`slide`].
+    suffixes: Vec<Lanes>,
+    /// Squared distances of the windows around a row of pixels.
     distances: Vec<Lanes>,
-    /// Σ w of each pixel, and the weighted sums of values.
+    /// Of each pixel the largest logit; and of this tile Σ w, and the weighted sums of values.
+    tops: Vec<f32>,
     weights: Vec<Lanes>,
     values: Vec<Lanes>,
 }
@@ -165,8 +233,8 @@ fn cpu(call: &mut Call<'_>) {
     let begin = (range[0].max(p.first) - p.first).min(p.images) as usize;
     let end = ((range[1].max(p.first) - p.first).min(p.images) as usize).max(begin);
     let mut packed = PACKED.take();
-    pack(&images[begin * dim..end * dim], dim, &mut packed);
-    let work = p.rows as usize * (end - begin) * p.shifts as usize * pixels * 24;
+    pack(p, &images[begin * dim..end * dim], &mut packed);
+    let work = p.rows as usize * (end - begin) * p.shifts as usize * pixels * 12;
     let pieces = if call.threads(work) > 1 { p.rows as usize } else { 1 };
     let rows = (p.rows as usize).div_ceil(pieces);
     side_by_side(
@@ -186,9 +254,8 @@ fn cpu(call: &mut Call<'_>) {
                     p,
                     x: &x[row * dim..][..dim],
                     images: &packed,
-                    count: end - begin,
-                    tightness: 0.5 / (sigma * sigma),
-                    radius,
+                    tightness: 0.5 * LOG2_E / (sigma * sigma),
+                    frame: Frame::new(p, radius),
                     state,
                     out,
                     scratch: &mut scratch,
@@ -200,14 +267,23 @@ fn cpu(call: &mut Call<'_>) {
     PACKED.set(packed);
 }
 
-/// Lays groups of images of `dim` numbers side by side. The last group is filled up with zeros.
-fn pack(images: &[f32], dim: usize, packed: &mut Vec<Lanes>) {
+/// Lays groups of images side by side. The last group is filled up with images that are [`FAR`]. Rows that are
+/// shifted are there twice, one beside the other, so that each shift of a row is a slice.
+fn pack(p: Params, images: &[f32], packed: &mut Vec<Lanes>) {
+    let line = (p.width * p.channels) as usize;
+    let dim = line * p.height as usize;
+    let copies = Frame::new(p, 0).copies();
     packed.clear();
-    packed.resize(images.len().div_ceil(LANES * dim) * dim, [0.0; LANES]);
-    for (images, group) in images.chunks(LANES * dim).zip(packed.chunks_exact_mut(dim)) {
+    packed.resize(images.len().div_ceil(LANES * dim) * dim * copies, Lanes([FAR; LANES]));
+    for (images, group) in images.chunks(LANES * dim).zip(packed.chunks_exact_mut(dim * copies)) {
         for (lane, image) in images.chunks_exact(dim).enumerate() {
-            for (lanes, &value) in group.iter_mut().zip(image) {
-                lanes[lane] = value;
+            let rows = group.chunks_exact_mut(line * copies).zip(image.chunks_exact(line));
+            for (row, image) in rows
+                .flat_map(|(rows, image)| rows.chunks_exact_mut(line).map(move |row| (row, image)))
+            {
+                for (lanes, &value) in row.iter_mut().zip(image) {
+                    lanes.0[lane] = value;
+                }
             }
         }
     }
@@ -217,12 +293,11 @@ fn pack(images: &[f32], dim: usize, packed: &mut Vec<Lanes>) {
 struct Row<'a> {
     p: Params,
     x: &'a [f32],
-    /// The images, side by side, and how many there are.
+    /// The images, side by side.
     images: &'a [Lanes],
-    count: usize,
-    /// `1 / 2σ²`.
+    /// `log₂e / 2σ²`.
     tightness: f32,
-    radius: usize,
+    frame: Frame,
     state: &'a mut [f32],
     out: &'a mut [f32],
     scratch: &'a mut Scratch,
@@ -231,221 +306,235 @@ struct Row<'a> {
 impl Vectorized for Row<'_> {
     #[inline(always)]
     fn run<const WIDTH: usize, const PAIR: usize, const FMA: bool>(self) {
-        let Self { p, x, images, count, tightness, radius, state, out, scratch } = self;
-        let [height, width, channels] = [p.height, p.width, p.channels].map(|v| v as usize);
-        let (pixels, dim) = (height * width, height * width * channels);
-        let frame = Frame { height, width, channels, radius, wraps: p.shifts > 1 };
+        if self.p.channels == 1 { self.add::<1>() } else { self.add::<3>() }
+    }
+}
+
+impl Row<'_> {
+    /// Adds the candidates to the state and the weighted sums of images of `C` channels.
+    #[inline(always)]
+    fn add<const C: usize>(self) {
+        let Self { p, x, images, tightness, frame, state, out, scratch } = self;
         let (state, _) = state.as_chunks_mut::<STATE>();
+        let (out, _) = out.as_chunks_mut::<C>();
         if p.reset == 1 {
             state.fill([LOWEST, 0.0]);
-            out.fill(0.0);
+            out.fill([0.0; C]);
         }
-        let alone = |value: f32| {
-            let mut lanes = [0.0; LANES];
-            lanes[0] = value;
-            lanes
-        };
-        scratch.weights.clear();
-        scratch.weights.extend(state.iter().map(|state| alone(state[1])));
-        scratch.values.clear();
-        scratch.values.extend(out.iter().map(|&value| alone(value)));
-        scratch.distances.resize(pixels, [0.0; LANES]);
-        for (group, images) in images.chunks_exact(dim).enumerate() {
-            let lanes = LANES.min(count - group * LANES);
+        frame.clear(scratch, state, C);
+        let (x, _) = x.as_chunks::<C>();
+        let (images, _) = images.as_chunks::<C>();
+        for group in images.chunks_exact(frame.height * frame.stride()) {
             for shift in 0..p.shifts as usize {
-                frame.shift([shift / width, shift % width], &mut scratch.shifted);
-                frame.distances(x, images, scratch);
-                update(&frame, images, lanes, tightness, scratch, state);
+                let image =
+                    Shifted { group, down: shift / frame.width, right: shift % frame.width };
+                frame.squares(x, image, scratch);
+                frame.sums_of_columns(scratch);
+                frame.update(image, tightness, scratch);
             }
         }
-        for (state, weights) in state.iter_mut().zip(&scratch.weights) {
-            state[1] = weights.iter().sum();
-        }
-        for (out, values) in out.iter_mut().zip(&scratch.values) {
-            *out = values.iter().sum();
+        let values = scratch.values.chunks_exact(C).zip(out);
+        let sums = scratch.tops.iter().zip(&scratch.weights).zip(values);
+        for ([top, sum], ((&new_top, weights), (values, out))) in state.iter_mut().zip(sums) {
+            let scale = weight(*top - new_top);
+            *top = new_top;
+            *sum = scale * *sum + weights.sum();
+            for (out, values) in out.iter_mut().zip(values) {
+                *out = scale * *out + values.sum();
+            }
         }
     }
 }
 
-/// Adds a group of candidates, of which there are `count`, to the sums.
-#[inline(always)]
-fn update(
-    frame: &Frame,
-    images: &[Lanes],
-    count: usize,
-    tightness: f32,
-    scratch: &mut Scratch,
-    state: &mut [[f32; STATE]],
-) {
-    let channels = frame.channels;
-    let Scratch { shifted, distances, weights, values, .. } = scratch;
-    let sums = weights.iter_mut().zip(values.chunks_exact_mut(channels));
-    let pixels = state.iter_mut().zip(&*distances).zip(sums).zip(&*shifted);
-    for ((([top, _], distances), (weights, values)), &from) in pixels {
-        let distances = *distances;
-        let mut logits = lanes(|i| -tightness * distances[i]);
-        if count < LANES {
-            logits[count..].fill(LOWEST);
-        }
-        // Seldom: the largest of n logits in any order changes ln n times.
-        if logits.iter().fold(false, |any, logit| any | (logit > top)) {
-            let largest = logits.iter().fold(*top, |max, &l| if l > max { l } else { max });
-            let scale = exp_weight(*top - largest);
-            *top = largest;
-            weights.iter_mut().for_each(|weight| *weight *= scale);
-            values.as_flattened_mut().iter_mut().for_each(|value| *value *= scale);
-        }
-        let (top, before) = (*top, *weights);
-        let new = lanes(|i| exp_weight(logits[i] - top));
-        *weights = lanes(|i| before[i] + new[i]);
-        for (values, image) in values.iter_mut().zip(&images[from * channels..]) {
-            let (before, image) = (*values, *image);
-            *values = lanes(|i| before[i] + new[i] * image[i]);
-        }
-    }
+/// A group of training images under a circular shift.
+#[derive(Clone, Copy)]
+struct Shifted<'a, const C: usize> {
+    group: &'a [[Lanes; C]],
+    down: usize,
+    right: usize,
 }
 
 /// The shape of the images, and the window.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Frame {
     height: usize,
     width: usize,
-    channels: usize,
-    radius: usize,
+    /// How far a window reaches above and below its pixel, and to either side.
+    reach: [usize; 2],
     /// Whether windows wrap around the border instead of ending there.
     wraps: bool,
 }
 
 impl Frame {
-    /// Writes which pixel of an image shifted by `[dy, dx]` is under each pixel.
-    fn shift(self, [dy, dx]: [usize; 2], shifted: &mut Vec<usize>) {
-        let Self { height, width, .. } = self;
-        shifted.clear();
-        for i in 0..height {
-            let row = (i + dy) % height * width;
-            shifted.extend((row + dx..row + width).chain(row..row + dx));
-        }
-    }
-
-    /// Writes the squared distances of the windows around each pixel.
-    ///
-    /// Sums over the window are sums along rows, then along columns, each made of sums of 1, 2, 4, …
-    /// neighbours, so that no number is ever subtracted.
-    #[inline(always)]
-    fn distances(self, x: &[f32], images: &[Lanes], scratch: &mut Scratch) {
-        let Self { height, width, channels, .. } = self;
-        let Scratch { shifted, padded, powers, sums, rows, distances, .. } = scratch;
-        rows.resize(height * width, [0.0; LANES]);
-        let pixels = x.chunks_exact(width * channels).zip(shifted.chunks_exact(width));
-        let mut window = Window::new(self, width, padded, powers);
-        for (sums, (x, shifted)) in rows.chunks_exact_mut(width).zip(pixels) {
-            let pixels = x.chunks_exact(channels).zip(shifted);
-            for (sum, (x, &from)) in window.inner().iter_mut().zip(pixels) {
-                let mut squares = [0.0; LANES];
-                for (&x, &image) in x.iter().zip(&images[from * channels..]) {
-                    let before = squares;
-                    squares = lanes(|i| before[i] + (x - image[i]) * (x - image[i]));
-                }
-                *sum = squares;
-            }
-            window.sums(sums);
-        }
-        let mut window = Window::new(self, height, padded, powers);
-        sums.resize(height, [0.0; LANES]);
-        for column in 0..width {
-            for (sum, row) in window.inner().iter_mut().zip(rows.chunks_exact(width)) {
-                *sum = row[column];
-            }
-            window.sums(sums);
-            for (row, sum) in distances.chunks_exact_mut(width).zip(&*sums) {
-                row[column] = *sum;
-            }
-        }
-    }
-}
-
-/// The window along one side of the image.
-struct Window<'a> {
-    radius: usize,
-    wraps: bool,
-    /// A row or column with a border.
-    padded: &'a mut [Lanes],
-    powers: &'a mut [Vec<Lanes>; 2],
-}
-
-impl<'a> Window<'a> {
-    #[inline(always)]
-    fn new(
-        frame: Frame,
-        side: usize,
-        padded: &'a mut Vec<Lanes>,
-        powers: &'a mut [Vec<Lanes>; 2],
-    ) -> Self {
+    fn new(p: Params, radius: usize) -> Self {
+        let [height, width] = [p.height, p.width].map(|side| side as usize);
+        let wraps = p.shifts > 1;
         // A window larger than the image covers all of it, and no pixel twice.
-        let radius = frame.radius.min(if frame.wraps { (side - 1) / 2 } else { side - 1 });
-        padded.clear();
-        padded.resize(side + 2 * radius, [0.0; LANES]);
-        for powers in &mut *powers {
-            powers.resize(padded.len(), [0.0; LANES]);
-        }
-        Self { radius, wraps: frame.wraps, padded, powers }
+        let reach = |side: usize| radius.min(if wraps { (side - 1) / 2 } else { side - 1 });
+        Self { height, width, reach: [height, width].map(reach), wraps }
     }
 
-    /// What the border surrounds.
+    /// How often a packed image has each row.
+    const fn copies(self) -> usize {
+        if self.wraps { 2 } else { 1 }
+    }
+
+    /// From row to row of a packed image.
+    const fn stride(self) -> usize {
+        self.copies() * self.width
+    }
+
+    /// Row `i` of the images as they are shifted.
     #[inline(always)]
-    fn inner(&mut self) -> &mut [Lanes] {
-        let end = self.padded.len() - self.radius;
-        &mut self.padded[self.radius..end]
+    fn row<const C: usize>(self, image: Shifted<'_, C>, i: usize) -> &[[Lanes; C]] {
+        let Shifted { group, down, right } = image;
+        let i = if i + down < self.height { i + down } else { i + down - self.height };
+        &group[i * self.stride() + right..][..self.width]
     }
 
-    /// Writes the sums over the window around each element.
+    /// Lengths of a column and of a row with what windows reach beyond them.
     #[inline(always)]
-    fn sums(&mut self, out: &mut [Lanes]) {
-        let Self { radius, wraps, .. } = *self;
-        if wraps {
-            self.padded.copy_within(out.len()..out.len() + radius, 0);
-            self.padded.copy_within(radius..2 * radius, out.len() + radius);
-        }
-        let powers = self.powers.each_mut().map(Vec::as_mut_slice);
-        window_sums(self.padded, powers, 2 * radius + 1, out);
+    fn lines(self) -> [usize; 2] {
+        [self.height + 2 * self.reach[0], self.width + 2 * self.reach[1]]
     }
-}
 
-/// `out[i] = Σ source[i + k]` over `k < count`, which is odd, from sums of powers of two.
-#[inline(always)]
-fn window_sums(source: &[Lanes], powers: [&mut [Lanes]; 2], count: usize, out: &mut [Lanes]) {
-    out.copy_from_slice(&source[..out.len()]);
-    if count == 1 {
-        return;
+    /// Prepares scratch space for a tile.
+    fn clear(self, scratch: &mut Scratch, state: &[[f32; STATE]], channels: usize) {
+        let Self { height, width, reach, .. } = self;
+        let [column, row] = self.lines();
+        let zeros = |lanes: &mut Vec<Lanes>, len| {
+            lanes.clear();
+            lanes.resize(len, Lanes::ZERO);
+        };
+        // Windows that end at the border go on over zeros there, which nobody overwrites.
+        zeros(&mut scratch.columns, width * column);
+        zeros(&mut scratch.rows, height * row);
+        zeros(&mut scratch.suffixes, 2 * reach[0].max(reach[1]) + 1);
+        zeros(&mut scratch.distances, width);
+        zeros(&mut scratch.weights, height * width);
+        zeros(&mut scratch.values, height * width * channels);
+        scratch.tops.clear();
+        scratch.tops.extend(state.iter().map(|&[top, _]| top));
     }
-    // Loops over all lanes of all elements, each from one place to another: the compiler finds vectors in those.
-    let (source, out) = (source.as_flattened(), out.as_flattened_mut());
-    let [mut sums, mut next] = powers.map(<[Lanes]>::as_flattened_mut);
-    add_ahead(source, 1, sums);
-    // sums[i] is the sum of `size` neighbours from i on.
-    let (mut size, mut done) = (2, 1);
-    loop {
-        if count & size != 0 {
-            for (out, sum) in out.iter_mut().zip(&sums[done * LANES..]) {
-                *out += sum;
+
+    /// Writes the squared differences of all pixels.
+    #[inline(always)]
+    fn squares<const C: usize>(self, x: &[[f32; C]], image: Shifted<'_, C>, scratch: &mut Scratch) {
+        let [column, _] = self.lines();
+        for (i, x) in x.chunks_exact(self.width).enumerate() {
+            let columns = scratch.columns.chunks_exact_mut(column);
+            for ((column, x), y) in columns.zip(x).zip(self.row(image, i)) {
+                let mut squares = Lanes::ZERO;
+                for c in 0..C {
+                    let (before, x, y) = (squares, x[c], y[c]);
+                    squares = Lanes::each(|i| before.0[i] + (x - y.0[i]) * (x - y.0[i]));
+                }
+                column[self.reach[0] + i] = squares;
             }
-            done += size;
         }
-        if 2 * size > count {
-            return;
+    }
+
+    /// Sums the squares over windows within each column.
+    #[inline(always)]
+    fn sums_of_columns(self, scratch: &mut Scratch) {
+        let [column, row] = self.lines();
+        let [down, across] = self.reach;
+        let Scratch { columns, rows, suffixes, .. } = scratch;
+        let suffixes = &mut suffixes[..=2 * down];
+        for (j, column) in columns.chunks_exact_mut(column).enumerate() {
+            self.wrap(column, down);
+            let sums = rows.chunks_exact_mut(row).map(|row| &mut row[across + j]);
+            slide(column, suffixes, sums);
         }
-        add_ahead(sums, size, next);
-        mem::swap(&mut sums, &mut next);
-        size *= 2;
+    }
+
+    /// Sums these over windows within each row, which makes them distances, and adds the candidates to the sums.
+    #[inline(always)]
+    fn update<const C: usize>(self, image: Shifted<'_, C>, tightness: f32, scratch: &mut Scratch) {
+        let (width, [_, row], [_, across]) = (self.width, self.lines(), self.reach);
+        let Scratch { rows, suffixes, distances, tops, weights, values, .. } = scratch;
+        let suffixes = &mut suffixes[..=2 * across];
+        let (values, _) = values.as_chunks_mut::<C>();
+        let sums = tops
+            .chunks_exact_mut(width)
+            .zip(weights.chunks_exact_mut(width))
+            .zip(values.chunks_exact_mut(width));
+        for ((i, row), ((tops, weights), values)) in
+            rows.chunks_exact_mut(row).enumerate().zip(sums)
+        {
+            self.wrap(row, across);
+            slide(row, suffixes, distances.iter_mut());
+            let pixels = tops.iter_mut().zip(weights).zip(values).zip(self.row(image, i));
+            for ((((top, weights), values), y), distances) in pixels.zip(&*distances) {
+                let distances = *distances;
+                let logits = Lanes::each(|i| -tightness * distances.0[i]);
+                let before = *top;
+                // Seldom: the largest of n logits in any order changes ln n times.
+                if logits.any(|logit| logit > before) {
+                    rise(logits, top, weights, values);
+                }
+                let top = *top;
+                let new = Lanes::each(|i| weight(logits.0[i] - top));
+                *weights = weights.plus(new);
+                for (value, y) in values.iter_mut().zip(y) {
+                    let (before, y) = (*value, *y);
+                    *value = Lanes::each(|i| before.0[i] + new.0[i] * y.0[i]);
+                }
+            }
+        }
+    }
+
+    /// Continues a line beyond its ends by what is at the other end, if windows wrap.
+    #[inline(always)]
+    fn wrap(self, line: &mut [Lanes], reach: usize) {
+        if self.wraps {
+            let side = line.len() - 2 * reach;
+            for k in 0..reach {
+                line[k] = line[side + k];
+                line[side + reach + k] = line[reach + k];
+            }
+        }
     }
 }
 
-/// `out[i] = source[i] + source[i + distance]`.
+/// Makes the largest of the logits the one to which sums are relative.
+#[cold]
+#[inline(never)]
+fn rise(logits: Lanes, top: &mut f32, weights: &mut Lanes, values: &mut [Lanes]) {
+    let largest = logits.0.iter().fold(*top, |max, &l| if l > max { l } else { max });
+    let scale = weight(*top - largest);
+    *top = largest;
+    for sums in values.iter_mut().chain([weights]) {
+        sums.0.iter_mut().for_each(|sum| *sum *= scale);
+    }
+}
+
+/// Writes the sums over windows that slide along a line, as long as `suffixes`: of its first elements, then of
+/// those from the second on, and so on.
+///
+/// Cut into blocks of that length, each window is the end of a block and the beginning of the next. So it takes
+/// three additions to a window of any length and no subtraction (van Herk, 1992; Gil and Werman, 1993).
 #[inline(always)]
-fn add_ahead(source: &[f32], distance: usize, out: &mut [f32]) {
-    let pairs = source.iter().zip(&source[distance * LANES..]);
-    for (out, (here, ahead)) in out.iter_mut().zip(pairs) {
-        *out = here + ahead;
+fn slide<'a>(
+    mut line: &[Lanes],
+    suffixes: &mut [Lanes],
+    mut out: impl Iterator<Item = &'a mut Lanes>,
+) {
+    while let Some((block, rest)) = line.split_at_checked(suffixes.len()) {
+        let mut sum = Lanes::ZERO;
+        for (suffix, value) in suffixes.iter_mut().zip(block).rev() {
+            sum = sum.plus(*value);
+            *suffix = sum;
+        }
+        if let Some(out) = out.next() {
+            *out = sum;
+        }
+        let mut sum = Lanes::ZERO;
+        for ((suffix, value), out) in suffixes[1..].iter().zip(rest).zip(&mut out) {
+            sum = sum.plus(*value);
+            *out = suffix.plus(sum);
+        }
+        line = rest;
     }
 }
 
@@ -454,16 +543,68 @@ mod tests {
     use super::*;
 
     #[test]
-    fn window_sums_add_every_neighbour_once() {
-        let source: Vec<Lanes> = (0..23).map(|i| [(i * i % 7) as f32; LANES]).collect();
-        for count in [1, 3, 5, 7, 21] {
-            let mut out = vec![[f32::NAN; LANES]; source.len() + 1 - count];
-            let scratch = &mut [(); 2].map(|()| vec![[0.0; LANES]; source.len()]);
-            window_sums(&source, scratch.each_mut().map(Vec::as_mut_slice), count, &mut out);
+    fn windows_add_every_neighbour_once() {
+        let line: Vec<Lanes> = (0..23).map(|i| Lanes([(i * i % 7) as f32; LANES])).collect();
+        for count in [1, 3, 5, 7, 11, 21, 23] {
+            let mut out = vec![Lanes([f32::NAN; LANES]); line.len() + 1 - count];
+            slide(&line, &mut vec![Lanes::ZERO; count], out.iter_mut());
             for (i, sums) in out.iter().enumerate() {
-                let expected: f32 = source[i..i + count].iter().map(|lanes| lanes[0]).sum();
-                assert_eq!(*sums, [expected; LANES], "{count} neighbours");
+                let expected: f32 = line[i..i + count].iter().map(|lanes| lanes.0[0]).sum();
+                assert_eq!(*sums, Lanes([expected; LANES]), "{count} neighbours");
             }
+        }
+    }
+
+    #[test]
+    fn weights_are_powers_of_two() {
+        for i in 0..=7200 {
+            let logit = -i as f32 / 100.0;
+            let (ours, exact) = (f64::from(weight(logit)), f64::from(logit).exp2());
+            assert!((ours / exact - 1.0).abs() < 3e-7, "2^{logit}: {ours} {exact}");
+        }
+        // Sums that no logit rises above are not rescaled.
+        assert_eq!(weight(0.0), 1.0);
+        for faint in [-72.1, -1e4, LOWEST, f32::NEG_INFINITY] {
+            assert_eq!(weight(faint), 0.0);
+        }
+    }
+
+    /// Both machines, in grey and in colour, with a group that is not full.
+    #[test]
+    fn the_width_of_vectors_does_not_change_a_bit() {
+        for (channels, shifts) in [(1, 1), (3, 1), (1, 30)] {
+            let p = Params {
+                rows: 1,
+                height: 5,
+                width: 6,
+                channels,
+                images: 21,
+                first: 0,
+                shifts,
+                thresholds: 0,
+                sigma_stride: 0,
+                reset: 1,
+            };
+            let dim = 30 * channels as usize;
+            let numbers: Vec<f32> = (0..22 * dim).map(|i| (i * i % 101) as f32 / 50.0).collect();
+            let (x, images) = numbers.split_at(dim);
+            let mut packed = Vec::new();
+            pack(p, images, &mut packed);
+            let run = |run: fn(Row<'_>)| {
+                let (mut state, mut out) = (vec![0.0; 60], vec![0.0; dim]);
+                run(Row {
+                    p,
+                    x,
+                    images: &packed,
+                    tightness: 0.3,
+                    frame: Frame::new(p, 1),
+                    state: &mut state,
+                    out: &mut out,
+                    scratch: &mut Scratch::default(),
+                });
+                [state, out]
+            };
+            assert_eq!(run(simd::run), run(Row::run::<4, 8, false>));
         }
     }
 }
