@@ -604,7 +604,7 @@ mod tests {
                 });
                 [state, out]
             };
-            assert_eq!(run(simd::run), run(Row::run::<4, 8, false>));
+            assert_eq!(run(|row| simd::run(row)), run(|row| row.run::<4, 8, false>()));
         }
     }
 }
