@@ -278,11 +278,11 @@ fn pack(p: Params, images: &[f32], packed: &mut Vec<Lanes>) {
     for (images, group) in images.chunks(LANES * dim).zip(packed.chunks_exact_mut(dim * copies)) {
         for (lane, image) in images.chunks_exact(dim).enumerate() {
             let rows = group.chunks_exact_mut(line * copies).zip(image.chunks_exact(line));
-            for (row, image) in rows
-                .flat_map(|(rows, image)| rows.chunks_exact_mut(line).map(move |row| (row, image)))
-            {
-                for (lanes, &value) in row.iter_mut().zip(image) {
-                    lanes.0[lane] = value;
+            for (copies, image) in rows {
+                for row in copies.chunks_exact_mut(line) {
+                    for (lanes, &value) in row.iter_mut().zip(image) {
+                        lanes.0[lane] = value;
+                    }
                 }
             }
         }
