@@ -204,6 +204,7 @@ export const parameters = {
     ["main-faces", "Faces"],
     ["main-mnist", "MNIST"],
     ["main-fashion", "Fashion"],
+    ["cifar-quick-cifar10", "CIFAR-10"],
   ]),
   "clocks.optimizer": choice("Optimizer", "What turns gradients into updates.", [
     ["sgd", "SGD"],
