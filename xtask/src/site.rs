@@ -291,7 +291,7 @@ pub(crate) struct Sizes {
 
 impl Sizes {
     /// The most that the page's scripts may weigh.
-    const JAVASCRIPT: usize = 200_000;
+    const JAVASCRIPT: usize = 180_000;
     /// The most that the library may weigh that the page begins with. The first screen does without.
     const EXACT: usize = 250_000;
     /// The most that all of it may weigh, which is downloaded when something is to be trained.
