@@ -156,6 +156,7 @@ function bake(html, drawn, tables) {
     const noscript = document.createElement("noscript");
     noscript.append(still);
     place.insertBefore(noscript, place.querySelector(":scope > figcaption"));
+    place.setAttribute("data-still", "");
   }
   for (const { id, title, csv, run } of tables) {
     files[`figures/${id}.csv`] = Buffer.from(csv).toString("base64");
