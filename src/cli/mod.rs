@@ -132,11 +132,11 @@ struct Data {
 
 #[derive(Debug, Args)]
 struct Reproduce {
-    /// Also run the main and faithful presets, which take a quarter of an hour on two cores, and CIFAR-10,
-    /// which takes an hour
+    /// Also run the main and faithful presets, which take minutes on two cores, and CIFAR-10, which takes a
+    /// quarter of an hour
     #[arg(long)]
     all: bool,
-    /// Run only Figure 1 on CIFAR-10, in colour: an hour on two cores
+    /// Run only Figure 1 on CIFAR-10, in colour: a quarter of an hour on two cores
     #[arg(long, conflicts_with = "all")]
     cifar: bool,
     /// Judge CIFAR-10 by an existing report, or by the one in a folder of recorded runs

@@ -31,7 +31,7 @@ const RECORDED: &str = "transition-cifar-cifar10";
 const NOISE: f64 = 0.02;
 
 impl Bench<'_> {
-    /// Runs Figure 1 with the preset `cifar`, which takes an hour on two cores, or reads its report.
+    /// Runs Figure 1 with the preset `cifar`, which takes a quarter of an hour on two cores, or reads its report.
     pub(super) fn cifar(&self, claims: &mut Claims, recorded: Option<&Path>) -> Result<()> {
         let (points, evaluation) = match recorded {
             Some(path) => read(path)?,
