@@ -2,10 +2,10 @@
 import { fileURLToPath } from "node:url";
 import * as standIns from "./stand-ins.js";
 
-/** Packages for maps, mixed colours and dates: of these there are functions that do nothing. */
+/** Packages for maps, mixed colours and dates: every function of theirs does nothing. */
 const PACKAGES = ["d3-color", "d3-geo", "d3-time", "d3-time-format", "isoformat"];
 
-/** Plot's own modules: in them, the functions of `stand-ins.js` replace those of the same names. */
+/** Modules of Plot in which functions of `stand-ins.js` replace those of the same name. */
 const MODULES = /\/(bin|diverging|group|legends|marker|pointer|projection|schemes|stack|temporal|time|tip)\.js$/;
 const PLOT = /^[^\0].*\/@observablehq\/plot\/src\//;
 
