@@ -1,8 +1,10 @@
 //! PCA-locality (Lukoianov et al., 2025): each output coordinate compares the training images on the
 //! coordinates to which the Wiener filter gives weight.
 
-use super::{Denoiser, Gaussian, Placed};
-use crate::compute::{Buffer, Program, View};
+use std::sync::Arc;
+
+use super::{Denoiser, Gaussian, GaussianFit, Placed};
+use crate::compute::{Buffer, Engine, Program, View};
 use crate::data::TrainingSets;
 use crate::error::{Error, Result};
 use crate::kernels::coordinate_softmax::{self, CoordinateTile, STATE};
@@ -54,6 +56,46 @@ impl PcaLocality {
         }
         Ok(Self { sets, gaussian, locality })
     }
+
+    /// The weights `Q` of the first training set, row by row.
+    pub async fn weights(&self, engine: &Engine, sigma: f32) -> Result<Vec<f32>> {
+        let mut program = engine.program(1)?;
+        let level = program.constant("σ", &[sigma].into())?;
+        let placed = self.place_weights(&mut program, &self.gaussian.fits()[..1])?;
+        let routine =
+            program.routine("locality", |p| placed.record(p, Sigma::shared(level)))?;
+        let mut loaded = engine.load(program).await?;
+        loaded.run_cooperative(routine, 1).await?;
+        loaded.read(placed.weights).await
+    }
+
+    fn place_weights(
+        &self,
+        program: &mut Program,
+        fits: &[Arc<GaussianFit>],
+    ) -> Result<PlacedWeights> {
+        let dim = self.sets.dim();
+        let rank = fits.iter().map(|fit| fit.eigenvalues.len()).max().unwrap_or(0).max(1);
+        let (mut axes, mut lambda) = (Vec::new(), Vec::new());
+        for fit in fits {
+            // Rows are coordinates here: the filter is (U · gain) Uᵀ.
+            let axis = |j: usize, i: usize| fit.eigenvectors.get((j, i)).map_or(0.0, |&v| v as f32);
+            axes.extend(
+                (0..dim).flat_map(|j| (0..rank).map(move |i| (j, i))).map(|(j, i)| axis(j, i)),
+            );
+            lambda.extend((0..rank).map(|i| fit.eigenvalues.get(i).map_or(0.0, |&v| v as f32)));
+        }
+        Ok(PlacedWeights {
+            axes: program.buffer_with("U", axes)?,
+            lambda: program.buffer_with("λ", lambda)?,
+            scaled: program.buffer("U · gain", dim * rank)?,
+            filter: program.buffer("Wiener filter", dim * dim)?,
+            weights: program.buffer("locality", dim * dim)?,
+            locality: self.locality,
+            rank,
+            dim,
+        })
+    }
 }
 
 impl Denoiser for PcaLocality {
@@ -68,35 +110,43 @@ impl Denoiser for PcaLocality {
     fn place(&self, program: &mut Program, rows: usize) -> Result<Box<dyn Placed>> {
         self.sets.check_members(program)?;
         let (dim, end) = (self.sets.dim(), self.sets.end());
-        let fits = self.gaussian.fits();
-        let rank = fits.iter().map(|fit| fit.eigenvalues.len()).max().unwrap_or(0).max(1);
-        let (mut axes, mut lambda) = (Vec::new(), Vec::new());
-        for fit in fits {
-            // Rows are coordinates here: the filter is (U · gain) Uᵀ.
-            let axis = |j: usize, i: usize| fit.eigenvectors.get((j, i)).map_or(0.0, |&v| v as f32);
-            axes.extend(
-                (0..dim).flat_map(|j| (0..rank).map(move |i| (j, i))).map(|(j, i)| axis(j, i)),
-            );
-            lambda.extend((0..rank).map(|i| fit.eigenvalues.get(i).map_or(0.0, |&v| v as f32)));
-        }
         let tile = TILE.min(end);
         Ok(Box::new(PlacedPcaLocality {
             images: program.constant("training images", self.sets.pool())?,
             ranges: program.buffer_with("training ranges", self.sets.range_words())?,
-            axes: program.buffer_with("U", axes)?,
-            lambda: program.buffer_with("λ", lambda)?,
-            scaled: program.buffer("U · gain", dim * rank)?,
-            filter: program.buffer("Wiener filter", dim * dim)?,
-            weights: program.buffer("locality", dim * dim)?,
+            weights: self.place_weights(program, self.gaussian.fits())?,
             squares: program.buffer("squared differences", rows * tile * dim)?,
             distances: program.buffer("weighted distances", rows * tile * dim)?,
             state: program.buffer("coordinate softmax state", STATE * rows * dim)?,
-            locality: self.locality,
             rows,
-            rank,
             dim,
             end,
         }))
+    }
+}
+
+/// The weights `Q` in a program.
+#[derive(Debug, Clone, Copy)]
+struct PlacedWeights {
+    axes: Buffer,
+    lambda: Buffer,
+    scaled: Buffer,
+    filter: Buffer,
+    weights: Buffer,
+    locality: Locality,
+    rank: usize,
+    dim: usize,
+}
+
+impl PlacedWeights {
+    /// Records `Q` at one noise level.
+    fn record(&self, program: &mut Program, sigma: Sigma) -> Result<()> {
+        let Self { axes, lambda, scaled, filter, weights, locality, rank, dim } = *self;
+        let views = [axes.into(), axes.into(), scaled.into()];
+        axpby::record(program, views, [1.0, 0.0], dim * rank)?;
+        shrink::record(program, lambda.into(), sigma, scaled.into(), [dim, rank])?;
+        Matmul::new(Layout::Nt, scaled, axes, filter, [dim, dim, rank]).record(program)?;
+        locality::record(program, locality, [filter.into(), weights.into()], dim)
     }
 }
 
@@ -105,41 +155,25 @@ impl Denoiser for PcaLocality {
 struct PlacedPcaLocality {
     images: Buffer,
     ranges: Buffer,
-    axes: Buffer,
-    lambda: Buffer,
-    scaled: Buffer,
-    filter: Buffer,
-    weights: Buffer,
+    weights: PlacedWeights,
     squares: Buffer,
     distances: Buffer,
     state: Buffer,
-    locality: Locality,
     rows: usize,
-    rank: usize,
     dim: usize,
     end: usize,
 }
 
 impl Placed for PlacedPcaLocality {
     fn record(&self, program: &mut Program, x: View, sigma: Sigma, out: View) -> Result<()> {
-        let Self { rows, rank, dim, end, .. } = *self;
+        let Self { rows, dim, end, .. } = *self;
         if sigma.per_row {
             return Err(Error::bad_input(
                 "PCA-locality cannot denoise several noise levels at once",
                 "Denoise one noise level at a time",
             ));
         }
-        let len = dim * rank;
-        axpby::record(
-            program,
-            [self.axes.into(), self.axes.into(), self.scaled.into()],
-            [1.0, 0.0],
-            len,
-        )?;
-        shrink::record(program, self.lambda.into(), sigma, self.scaled.into(), [dim, rank])?;
-        Matmul::new(Layout::Nt, self.scaled, self.axes, self.filter, [dim, dim, rank])
-            .record(program)?;
-        locality::record(program, self.locality, [self.filter.into(), self.weights.into()], dim)?;
+        self.weights.record(program, sigma)?;
         for first in (0..end).step_by(TILE) {
             let images = TILE.min(end - first);
             let set = self.images.at(first * dim);
@@ -149,7 +183,7 @@ impl Placed for PlacedPcaLocality {
                 [rows, images, dim],
             )?;
             let shape = [rows * images, dim, dim];
-            Matmul::new(Layout::Nn, self.squares, self.weights, self.distances, shape)
+            Matmul::new(Layout::Nn, self.squares, self.weights.weights, self.distances, shape)
                 .record(program)?;
             let tile = CoordinateTile { rows, images, cols: dim, first };
             let views = [self.distances.into(), set, self.ranges.into(), self.state.into(), out];

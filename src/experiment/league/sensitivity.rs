@@ -1,5 +1,6 @@
 //! The inputs on which an output pixel depends: the mean absolute derivative of a denoiser with respect to
-//! each input, over noisy images.
+//! each input, over noisy images. It is exact for theories that are a softmax over training images; for the
+//! others it is taken by differences.
 
 use std::collections::BTreeMap;
 
@@ -57,23 +58,100 @@ impl Match<'_> {
             let network = derivatives(self.engine(), self.network, x, sigma, shape, pixel).await?;
             let mut fields = BTreeMap::new();
             fields.insert(DenoiserId::TRAINED, Field::of(&network, &network, shape, pixel));
-            for Theory { id, scores, .. } in theories {
+            for theory in theories {
                 // Every shift of every image for every input would take hours, for the same window as LS.
-                if *id == DenoiserId::ELS {
+                if theory.id == DenoiserId::ELS {
                     continue;
                 }
-                let denoiser = match id.entry() {
-                    Some(entry) if [DenoiserId::GAUSSIAN, DenoiserId::EMPIRICAL].contains(id) => {
-                        entry.fit(&to).await?
+                let own = match self.weights(theory, level, pixel).await? {
+                    Some(weights) => {
+                        let softmax = Softmax { images: self.sets.images(0), weights, sigma };
+                        softmax.derivatives(x, shape, pixel)
                     }
-                    _ => scores.setting.fit(*id, &to).await?,
+                    None => {
+                        let denoiser = match theory.id.entry() {
+                            Some(entry) if theory.id == DenoiserId::GAUSSIAN => entry.fit(&to).await?,
+                            _ => theory.scores.setting.fit(theory.id, &to).await?,
+                        };
+                        derivatives(self.engine(), &*denoiser, x, sigma, shape, pixel).await?
+                    }
                 };
-                let own = derivatives(self.engine(), &*denoiser, x, sigma, shape, pixel).await?;
-                fields.insert(*id, Field::of(&own, &network, shape, pixel));
+                fields.insert(theory.id, Field::of(&own, &network, shape, pixel));
             }
             all.push(Sensitivity { sigma, pixel, fields });
         }
         Ok(all)
+    }
+
+    /// The weights with which a theory that is a softmax over training images compares them for this pixel; `None`
+    /// for the other theories.
+    async fn weights(
+        &self,
+        theory: &Theory,
+        level: usize,
+        [row, column]: [usize; 2],
+    ) -> Result<Option<Vec<f32>>> {
+        let Shape { width, channels, .. } = self.shape();
+        let (dim, setting) = (self.sets.dim(), &theory.scores.setting);
+        if theory.id == DenoiserId::EMPIRICAL {
+            return Ok(Some(vec![1.0; dim]));
+        }
+        if let Some(windows) = &setting.windows {
+            let within = |a: usize, b: usize| a.abs_diff(b) <= windows[level] / 2;
+            let inside = |i: usize| within(i / width, row) && within(i % width, column);
+            return Ok(Some((0..dim).map(|i| f32::from(u8::from(inside(i / channels)))).collect()));
+        }
+        let Some(locality) = setting.locality(&self.sets)? else { return Ok(None) };
+        let all = locality.weights(self.engine(), self.evaluation.sigmas[level]).await?;
+        let output = (row * width + column) * channels;
+        Ok(Some(all.into_iter().skip(output).step_by(dim).collect()))
+    }
+}
+
+/// The coordinate `m` of a denoiser that weighs the training images by a softmax,
+/// `D(x; σ)[m] = Σₙ πₙ yₙ[m]` with `π = softmaxₙ(-(1/2σ²) Σⱼ Q[j, m] (xⱼ - yₙⱼ)²)`.
+struct Softmax<'a> {
+    images: &'a [f32],
+    /// `Q[·, m]`
+    weights: Vec<f32>,
+    sigma: f32,
+}
+
+impl Softmax<'_> {
+    /// `|∂D[m] / ∂x[j]| = (Q[j, m] / σ²) |Cov(y[m], y[j])|` under `π`, summed over channels: exact, where
+    /// differences would take two evaluations for each input.
+    fn derivatives(&self, noisy: &[f32], shape: Shape, [row, column]: [usize; 2]) -> Vec<f64> {
+        let (dim, channels) = (shape.dim(), shape.channels);
+        let output = (row * shape.width + column) * channels;
+        let variance = f64::from(self.sigma).powi(2);
+        let mut field = vec![0.0; dim / channels];
+        for x in noisy.chunks_exact(dim) {
+            let logits = self.images.chunks_exact(dim).map(|y| {
+                let squares = x.iter().zip(y).zip(&self.weights);
+                let sum: f64 = squares.map(|((x, y), q)| f64::from(q * (x - y).powi(2))).sum();
+                -sum / (2.0 * variance)
+            });
+            let mut posterior: Vec<f64> = logits.collect();
+            let largest = posterior.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            posterior.iter_mut().for_each(|logit| *logit = (*logit - largest).exp());
+            let total: f64 = posterior.iter().sum();
+            let weighted = || {
+                let images = self.images.chunks_exact(dim).zip(&posterior);
+                images.map(|(y, p)| (y, p / total)).filter(|(_, p)| *p > 0.0)
+            };
+            let denoised: f64 = weighted().map(|(y, p)| p * f64::from(y[output])).sum();
+            let mut covariance = vec![0.0; dim];
+            for (y, p) in weighted() {
+                let away = p * (f64::from(y[output]) - denoised);
+                covariance.iter_mut().zip(y).for_each(|(sum, &y)| *sum += away * f64::from(y));
+            }
+            for (j, (c, q)) in covariance.iter().zip(&self.weights).enumerate() {
+                field[j / channels] += (f64::from(*q) * c / variance).abs();
+            }
+        }
+        let count = (noisy.len() / dim).max(1) as f64;
+        field.iter_mut().for_each(|v| *v /= count);
+        field
     }
 }
 
@@ -134,7 +212,8 @@ async fn derivatives(
 mod tests {
     use super::*;
     use crate::data::{Faces, TrainingSets};
-    use crate::denoiser::{Gaussian, GaussianFit};
+    use crate::denoiser::{Empirical, Gaussian, GaussianFit, Local, PcaLocality};
+    use crate::kernels::locality::Locality;
     use pollster::block_on;
 
     /// D_G is linear: its derivatives are a row of its Wiener filter, whatever the image.
@@ -153,6 +232,38 @@ mod tests {
         let row = u * u.row(3 * 6 + 2).transpose().component_mul(&gain);
         for (got, exact) in field.iter().zip(&row) {
             assert!((got - exact.abs()).abs() < 1e-3, "{got} {exact}");
+        }
+    }
+
+    /// Differences of the denoisers themselves agree with the derivatives of a softmax.
+    #[test]
+    fn the_derivatives_of_softmaxes_are_their_slopes() {
+        let split = Faces { size: 6, count: 90, seed: 3 }.draw().unwrap().split(3, 10).unwrap();
+        let (shape, dim) = (split.shape(), split.dim());
+        let sets = TrainingSets::single(split.train(), dim).unwrap();
+        let (engine, sigma, pixel) = (Engine::cpu(), 0.7, [3, 2]);
+        let noisy = &split.held_out()[..2 * dim];
+        let gaussian = Gaussian::fit(&sets).unwrap();
+        let locality = PcaLocality::new(sets.clone(), gaussian, Locality::Threshold(0.1)).unwrap();
+        let mask = block_on(locality.weights(&engine, sigma)).unwrap();
+        let mask: Vec<f32> = mask.into_iter().skip(3 * 6 + 2).step_by(dim).collect();
+        assert!(mask.contains(&0.0) && mask.contains(&1.0));
+        let window = |i: usize| (i / 6).abs_diff(3) <= 1 && (i % 6).abs_diff(2) <= 1;
+        let window = (0..dim).map(|i| f32::from(u8::from(window(i)))).collect();
+        let local = Local::new(sets.clone(), shape, Local::fixed_window(3)).unwrap();
+        let cases: [(Box<dyn Denoiser>, Vec<f32>); 3] = [
+            (Box::new(Empirical::new(sets.clone())), vec![1.0; dim]),
+            (Box::new(locality), mask),
+            (Box::new(local), window),
+        ];
+        for (denoiser, weights) in cases {
+            let softmax = Softmax { images: sets.images(0), weights, sigma };
+            let exact = softmax.derivatives(noisy, shape, pixel);
+            let slopes = derivatives(&engine, &*denoiser, noisy, sigma, shape, pixel);
+            let largest = exact.iter().copied().fold(0.0, f64::max);
+            for (exact, slope) in exact.iter().zip(block_on(slopes).unwrap()) {
+                assert!((exact - slope).abs() < 0.01 * largest, "{denoiser:?} {exact} {slope}");
+            }
         }
     }
 

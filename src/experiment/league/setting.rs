@@ -113,12 +113,20 @@ impl Setting {
             let mixture = Mixture::fit(to.engine, sets, components, rank, seed).await?;
             return Ok(Box::new(mixture));
         }
-        if let Some(threshold) = self.threshold {
-            let mask = Locality::Threshold(threshold);
-            return Ok(Box::new(PcaLocality::new(sets.clone(), Gaussian::fit(sets)?, mask)?));
+        if let Some(locality) = self.locality(sets)? {
+            return Ok(Box::new(locality));
         }
         let local = Local::new(sets.clone(), to.shape, self.thresholds.clone())?;
         Ok(Box::new(if id == DenoiserId::ELS { local.equivariant() } else { local }))
+    }
+
+    /// PCA-locality with the threshold of this setting, if it has one.
+    pub(super) fn locality(&self, sets: &TrainingSets) -> Result<Option<PcaLocality>> {
+        let fit = |threshold| {
+            let mask = Locality::Threshold(threshold);
+            PcaLocality::new(sets.clone(), Gaussian::fit(sets)?, mask)
+        };
+        self.threshold.map(fit).transpose()
     }
 }
 
