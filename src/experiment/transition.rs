@@ -46,7 +46,7 @@ impl Experiment for Transition {
             Preset::Main => vec![8, 16, 32, 64, 128, 256, 512, 1024, 4096],
             Preset::Faithful => vec![8, 16, 32, 64, 128, 256, 512, 1024, 2048, 8192],
             Preset::CifarQuick => vec![64, 256, 1024, 4096],
-            Preset::Cifar => vec![64, 256, 1024, 4096, 16_384, 50_000],
+            Preset::Cifar => vec![64, 128, 256, 512, 1024, 4096, 16_384, 50_000],
         };
         let train = preset.train(shape, Vec::new());
         let evaluation = EvalConfig { shown: 12, ..preset.evaluation(seed) };

@@ -321,11 +321,9 @@ pub(super) fn command(args: &Record) -> Result<bool> {
             continue;
         };
         round(&mut report);
-        keep_first_pictures(&mut report);
-        // A report to which seeds were added has its pictures in sheets already.
+        // A report to which networks were added has its pictures in sheets already.
         if report.get("sheets").is_none() {
-            let pictures = sheets::take(&mut report, &recording.name())?;
-            sheets::write(&args.folder, &recording.name(), &pictures)?;
+            session.take_pictures(recording, &mut report, true)?;
         }
         write(&path, &report.to_string())?;
         written += 1;
@@ -399,18 +397,23 @@ impl Session<'_> {
                 if same(&known) {
                     return Ok(None);
                 }
-                let mut fewer = known;
-                let recorded = fewer["config"]["seeds"].take();
-                fewer["config"]["seeds"] = expected["config"]["seeds"].clone();
-                match missing_seeds(&recorded, &expected["config"]["seeds"]) {
-                    Some(missing) if same(&fewer) => {
+                let lacks = |list| {
+                    let missing = missing(&known["config"][list], &expected["config"][list])?;
+                    let mut all = known.clone();
+                    all["config"][list] = expected["config"][list].clone();
+                    same(&all).then_some((list, missing, all))
+                };
+                match ["seeds", "sizes"].into_iter().find_map(lacks) {
+                    Some((list, missing, mut all)) => {
                         let mut config = serial::to_value(&config)?;
-                        config["seeds"] = missing;
-                        add_seeds(&mut fewer, &mut compute(serial::read(config)?)?);
-                        fewer["record"] = self.how(recording);
-                        fewer
+                        config[list] = missing;
+                        let mut further = compute(serial::read(config)?)?;
+                        self.take_pictures(recording, &mut further, false)?;
+                        add_networks(&mut all, &mut further);
+                        all["record"] = self.how(recording);
+                        all
                     }
-                    _ => compute(config)?,
+                    None => compute(config)?,
                 }
             }
             _ => compute(config)?,
@@ -420,6 +423,16 @@ impl Session<'_> {
             report["record"] = self.how(recording);
         }
         Ok(Some(report))
+    }
+
+    /// Moves the pictures of a report into sheets, in place of those there or beside them.
+    fn take_pictures(&self, recording: &Recording, report: &mut Value, replace: bool) -> Result<()> {
+        keep_first_pictures(report);
+        let pictures = sheets::take(report, &recording.name())?;
+        if replace {
+            sheets::remove(&self.args.folder, &recording.name())?;
+        }
+        sheets::write(&self.args.folder, &recording.name(), &pictures)
     }
 
     /// Measures the edge of memorization, which takes a second, unless it is already recorded.
@@ -479,26 +492,30 @@ fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).map_err(|error| file_error(path, &error))
 }
 
-/// The seeds that are not recorded yet, if the recorded ones are among those that are expected.
-fn missing_seeds(recorded: &Value, expected: &Value) -> Option<Value> {
+/// The values that are not recorded yet, if the recorded ones are among those that are expected.
+fn missing(recorded: &Value, expected: &Value) -> Option<Value> {
     let (recorded, expected) = (recorded.as_array()?, expected.as_array()?);
-    let known = recorded.iter().all(|seed| expected.contains(seed));
-    let missing = expected.iter().filter(|seed| !recorded.contains(seed)).cloned().collect();
-    known.then_some(Value::Array(missing))
+    let known = recorded.iter().all(|value| expected.contains(value));
+    let missing: Vec<_> = expected.iter().filter(|v| !recorded.contains(v)).cloned().collect();
+    (known && !missing.is_empty()).then_some(Value::Array(missing))
 }
 
-/// Adds what networks from further seeds found to a recorded report. Networks do not depend on each other,
-/// so this is what all of them would have found together.
-fn add_seeds(report: &mut Value, further: &mut Value) {
+/// Adds what networks from further seeds or on further training sets found to a recorded report. Networks do not
+/// depend on each other, so this is what all of them would have found together.
+fn add_networks(report: &mut Value, further: &mut Value) {
     let seeds = report["config"]["seeds"].clone();
     let place = |seed: &Value| seeds.as_array().and_then(|all| all.iter().position(|s| s == seed));
     for (all, new) in findings(report).into_iter().zip(findings(further)) {
         all.append(new);
-        // The order of a run of all seeds. The steps of a network are in order already.
+        // The order of a run of all networks. The steps of a network are in order already.
         all.sort_by_key(|point| {
             let width = point["architecture"]["width"].as_u64();
             (width, point["n"].as_u64(), place(&point["seed"]))
         });
+    }
+    if let (Some(all), Some(new)) = (report["sheets"].as_array_mut(), further["sheets"].as_array_mut()) {
+        all.append(new);
+        all.sort_by_key(|file| file.as_str().map(str::to_owned));
     }
     let seconds = [&report["seconds"], &further["seconds"]].map(|v| v.as_f64().unwrap_or(0.0));
     report["seconds"] = json!(seconds[0] + seconds[1]);

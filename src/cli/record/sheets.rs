@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use hidden_gaussian::data::Shape;
@@ -51,12 +52,17 @@ pub(super) fn take(report: &mut Value, name: &str) -> Result<Sheets> {
     Ok(sheets)
 }
 
-/// Replaces the sheets of a run.
+/// Removes the sheets of a run.
+pub(super) fn remove(folder: &Path, name: &str) -> Result<()> {
+    match fs::remove_dir_all(folder.join(name)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(file_error(folder, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// Writes sheets of a run, and leaves the others of this run as they are.
 pub(super) fn write(folder: &Path, name: &str, sheets: &Sheets) -> Result<()> {
     let own = folder.join(name);
-    if own.exists() {
-        fs::remove_dir_all(&own).map_err(|error| file_error(&own, &error))?;
-    }
     for (file, bytes) in sheets {
         let path = folder.join(file);
         fs::create_dir_all(&own).map_err(|error| file_error(&own, &error))?;

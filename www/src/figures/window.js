@@ -22,13 +22,8 @@ export function windowFigure(root, page) {
 
   keepDrawn(root, page, {
     reads: ["league.run", "league.n", "window.sigma"],
-    async ask(values) {
-      const chosen = await loadLeague(values["league.run"]);
-      // A picture takes two evaluations per number of an image: too many for photographs, so a U-Net on faces stands in.
-      const has = chosen.findings.some(({ sensitivity }) => sensitivity.length > 0);
-      return { has, report: has ? chosen : await loadLeague("faithful-faces") };
-    },
-    draw({ has, report }) {
+    ask: (values) => loadLeague(values["league.run"]),
+    draw(report) {
       const standing = standingOf(report, store.values["league.n"]);
       const levels = standing.sensitivity.map(({ sigma }) => sigma).sort((a, b) => a - b);
       const sigma = nearestStop(levels, store.values["window.sigma"]);
@@ -46,7 +41,6 @@ export function windowFigure(root, page) {
       const widest = standing.sensitivity.map((level) => level.fields.trained?.reach ?? NaN);
       live.set({
         "window.sigma": significant(sigma),
-        "window.network": has ? "the network of Figure V.1" : "a U-Net on faces (photographs would take hours)",
         "window.n": count(standing.n),
         "window.trained": reach(trained),
         "window.gaussian": reach(gaussian),
