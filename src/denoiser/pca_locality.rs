@@ -62,8 +62,7 @@ impl PcaLocality {
         let mut program = engine.program(1)?;
         let level = program.constant("σ", &[sigma].into())?;
         let placed = self.place_weights(&mut program, &self.gaussian.fits()[..1])?;
-        let routine =
-            program.routine("locality", |p| placed.record(p, Sigma::shared(level)))?;
+        let routine = program.routine("locality", |p| placed.record(p, Sigma::shared(level)))?;
         let mut loaded = engine.load(program).await?;
         loaded.run_cooperative(routine, 1).await?;
         loaded.read(placed.weights).await

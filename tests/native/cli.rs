@@ -9,6 +9,9 @@ use std::process::{Command, Output};
 use hidden_gaussian::denoiser::TABLE;
 use serde_json::{Value, json};
 
+/// The runs that are shipped with the page.
+const RUNS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/www/public/runs");
+
 fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_hidden-gaussian"))
 }
@@ -228,7 +231,7 @@ fn documented_commands_exist() {
 /// The runs that are shipped with the page are complete, small enough, and say how they were made.
 #[test]
 fn recorded_runs_are_whole() {
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/www/public/runs"));
+    let folder = PathBuf::from(RUNS);
     let index: Value =
         serde_json::from_slice(&fs::read(folder.join("index.json")).unwrap()).unwrap();
     let entries = index.as_array().unwrap();
@@ -261,18 +264,73 @@ fn recorded_runs_are_whole() {
     assert!(total <= 8_000_000, "{total} bytes");
 }
 
+/// A size that a recorded run lacks is added to it: the networks that are there stay as they are, and the new
+/// ones come out as if all had been trained together.
+#[test]
+fn sizes_are_added_to_a_recording() {
+    let (shipped, name) = (PathBuf::from(RUNS), "transition-quick-faces");
+    let folder = PathBuf::from(file("sizes-added"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(folder.join(name)).unwrap();
+    let read = |folder: &Path| -> Value {
+        serde_json::from_slice(&fs::read(folder.join(format!("{name}.json"))).unwrap()).unwrap()
+    };
+    let whole = read(&shipped);
+    let mut fewer = whole.clone();
+    let is_64 = |value: &Value| *value == 64 || value.as_str().is_some_and(|s| s.contains("/n64-"));
+    let retain = |value: &mut Value, keep: &dyn Fn(&Value) -> bool| {
+        value.as_array_mut().unwrap().retain(keep);
+    };
+    retain(&mut fewer["config"]["sizes"], &|n| !is_64(n));
+    retain(&mut fewer["sheets"], &|sheet| !is_64(sheet));
+    retain(&mut fewer["findings"], &|point| !is_64(&point["n"]));
+    for sheet in fewer["sheets"].as_array().unwrap() {
+        let sheet = sheet.as_str().unwrap();
+        fs::copy(shipped.join(sheet), folder.join(sheet)).unwrap();
+    }
+    fs::write(folder.join(format!("{name}.json")), fewer.to_string()).unwrap();
+
+    let to = folder.display().to_string();
+    said(&["record", "--engine", "cpu", "--only", name, "--folder", &to, "--checkpoint", &to]);
+    let added = read(&folder);
+    assert_eq!(added["config"], whole["config"]);
+    assert_eq!(added["sheets"], whole["sheets"]);
+    let [added, whole] = [&added, &whole].map(|report| report["findings"].as_array().unwrap());
+    assert_eq!(added.len(), whole.len());
+    for (added, whole) in added.iter().zip(whole) {
+        if !is_64(&whole["n"]) {
+            assert_eq!(added, whole);
+        }
+        assert_eq!((&added["n"], &added["seed"]), (&whole["n"], &whole["seed"]));
+        assert_eq!(added["samples"], whole["samples"]);
+        let copies = |point: &Value| {
+            point["denoisers"]["trained"]["closeness"]["memorized"]["mean"].as_f64().unwrap()
+        };
+        assert!(
+            (copies(added) - copies(whole)).abs() < 0.05,
+            "{} {}",
+            copies(added),
+            copies(whole)
+        );
+    }
+    for sheet in fewer["sheets"].as_array().unwrap() {
+        let sheet = sheet.as_str().unwrap();
+        assert!(fs::read(folder.join(sheet)).unwrap() == fs::read(shipped.join(sheet)).unwrap());
+    }
+    assert!(folder.join(name).join("n64-samples.png").is_file());
+}
+
 /// The recorded run on CIFAR-10 lies in its bands; one that memorizes where it should not does not.
 #[test]
 fn recorded_claims_are_judged() {
-    let runs = concat!(env!("CARGO_MANIFEST_DIR"), "/www/public/runs");
     let judge = |path: &str| {
         let args = ["reproduce", "--cifar", "--engine", "cpu", "--json", "--recorded", path];
         let claims: Value = serde_json::from_slice(&run(&args).stdout).unwrap();
         let holds = |claim: &Value| claim["holds"].as_bool().unwrap();
         claims.as_array().unwrap().iter().map(holds).collect::<Vec<_>>()
     };
-    assert_eq!(judge(runs), [true; 14]);
-    let text = fs::read(format!("{runs}/transition-cifar-cifar10.json")).unwrap();
+    assert_eq!(judge(RUNS), [true; 14]);
+    let text = fs::read(format!("{RUNS}/transition-cifar-cifar10.json")).unwrap();
     let mut report: Value = serde_json::from_slice(&text).unwrap();
     let points = report["findings"].as_array_mut().unwrap();
     let many = points.iter_mut().find(|point| point["n"] == 16_384).unwrap();
@@ -281,7 +339,7 @@ fn recorded_claims_are_judged() {
     fs::write(&path, report.to_string()).unwrap();
     // The memorized fraction itself, and its rise.
     assert_eq!(judge(&path).iter().filter(|holds| !**holds).count(), 2);
-    let quick = format!("{runs}/transition-quick-faces.json");
+    let quick = format!("{RUNS}/transition-quick-faces.json");
     assert!(refused(&["reproduce", "--cifar", "--recorded", &quick]).contains("CIFAR-10"));
 }
 

@@ -350,8 +350,16 @@ fn unit(row: &mut Row) -> Result<()> {
     row.tests(&mut cargo_test(["--doc"]))
 }
 
+/// Each file of tests in a process of its own: Mesa's software adapter 22.3 corrupts its heap about once in ten runs of
+/// all of them, and crashes when it compiles a later shader.
 fn gpu(row: &mut Row) -> Result<()> {
-    ignored(row, "gpu::")
+    for file in files(&root().join("tests/native/gpu"), ".rs")? {
+        let module = file.file_stem().unwrap_or_default().to_string_lossy();
+        if module != "mod" {
+            ignored(row, &format!("gpu::{module}::"))?;
+        }
+    }
+    Ok(())
 }
 
 /// Without the driver, the tests that need it are skipped.

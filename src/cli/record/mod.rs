@@ -426,7 +426,12 @@ impl Session<'_> {
     }
 
     /// Moves the pictures of a report into sheets, in place of those there or beside them.
-    fn take_pictures(&self, recording: &Recording, report: &mut Value, replace: bool) -> Result<()> {
+    fn take_pictures(
+        &self,
+        recording: &Recording,
+        report: &mut Value,
+        replace: bool,
+    ) -> Result<()> {
         keep_first_pictures(report);
         let pictures = sheets::take(report, &recording.name())?;
         if replace {
@@ -513,7 +518,9 @@ fn add_networks(report: &mut Value, further: &mut Value) {
             (width, point["n"].as_u64(), place(&point["seed"]))
         });
     }
-    if let (Some(all), Some(new)) = (report["sheets"].as_array_mut(), further["sheets"].as_array_mut()) {
+    if let (Some(all), Some(new)) =
+        (report["sheets"].as_array_mut(), further["sheets"].as_array_mut())
+    {
         all.append(new);
         all.sort_by_key(|file| file.as_str().map(str::to_owned));
     }

@@ -70,7 +70,9 @@ impl Match<'_> {
                     }
                     None => {
                         let denoiser = match theory.id.entry() {
-                            Some(entry) if theory.id == DenoiserId::GAUSSIAN => entry.fit(&to).await?,
+                            Some(entry) if theory.id == DenoiserId::GAUSSIAN => {
+                                entry.fit(&to).await?
+                            }
                             _ => theory.scores.setting.fit(theory.id, &to).await?,
                         };
                         derivatives(self.engine(), &*denoiser, x, sigma, shape, pixel).await?
