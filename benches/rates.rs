@@ -2,7 +2,7 @@
 //! is two of them), and training steps of the presets, as GFLOP/s and as shares of the fastest
 //! matrix multiply; and what an ensemble costs.
 //!
-//! `cargo bench --bench rates`. With `-- turns` it takes turns beside other programs, for `cargo xtask
+//! `cargo bench --bench rates`. With `-- stages` it prints what each kernel takes of a step. With `-- turns` it takes turns beside other programs, for `cargo xtask
 //! bench`: it reads lines of a row's name and seconds, and prints the best rate in that time, steps per
 //! second of a preset or GFLOP/s of a matrix multiply, and that in GFLOP/s. `RAYON_NUM_THREADS` sets the threads.
 #![cfg_attr(target_arch = "wasm32", no_main)]
@@ -164,6 +164,51 @@ fn table() -> Result<()> {
     Ok(())
 }
 
+/// What each kernel takes of a training step.
+fn stages() -> Result<()> {
+    let peak = block_on(cases::matmul((Layout::Nn, [1024; 3])))?;
+    println!(
+        "CPU engine, native, {} threads; matrix multiply {peak:.0} GFLOP/s",
+        rayon::current_num_threads()
+    );
+    for preset in Preset::ALL {
+        let mut session = training(preset.name, 1)?;
+        session.step(3)?;
+        let (mut times, start) = (BTreeMap::new(), Instant::now());
+        let mut steps = 0.0;
+        while start.elapsed().as_secs_f64() < MEASURED {
+            session.time_step(&mut times);
+            steps += 1.0;
+        }
+        let mut times: Vec<_> =
+            times.into_iter().map(|(name, t)| (name, t.as_secs_f64())).collect();
+        times.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let total: f64 = times.iter().map(|(_, t)| t).sum();
+        let share = 1e-9 * preset.flop() * steps / total / peak;
+        println!(
+            "\n{}: {:.0} µs, {:.0} % of the multiply's rate",
+            preset.name,
+            1e6 * total / steps,
+            100.0 * share
+        );
+        for (name, seconds) in times.iter().filter(|(_, t)| t / total > 0.01) {
+            println!(
+                "  {name:<28} {:>8.1} µs {:>4.0} %",
+                1e6 * seconds / steps,
+                100.0 * seconds / total
+            );
+        }
+    }
+    Ok(())
+}
+
 fn main() -> Result<()> {
-    if std::env::args().any(|arg| arg == "turns") { turns() } else { table() }
+    let asked = |name| std::env::args().any(|arg| arg == name);
+    if asked("turns") {
+        turns()
+    } else if asked("stages") {
+        stages()
+    } else {
+        table()
+    }
 }

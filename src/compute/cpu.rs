@@ -4,6 +4,12 @@
 //! between stages: members never meet. Where members are fewer than cores, the large stages of one use
 //! several; their bits are the same.
 
+#[cfg(not(target_arch = "wasm32"))]
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
 use super::call::{Call, Slot};
 use super::control::Control;
 use super::memory::Memory;
@@ -82,6 +88,20 @@ impl CpuProgram {
         let control = self.control.clone();
         self.run_while(routine, times, &|| !control.is_cancelled());
         control.check()
+    }
+
+    /// Runs a routine on the first member, and adds the time of each stage to that of its kernel.
+    #[doc(hidden)]
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn time(&mut self, routine: Routine, times: &mut BTreeMap<&'static str, Duration>) {
+        let Self { program, shared, members, .. } = self;
+        let threads = rayon::current_num_threads();
+        let Some(member) = members.first_mut() else { return };
+        for stage in program.stages(routine) {
+            let start = Instant::now();
+            run_stage(stage, shared, member, threads);
+            *times.entry(stage.kernel.name).or_default() += start.elapsed();
+        }
     }
 
     fn run_while(&mut self, routine: Routine, times: u32, go_on: &(impl Fn() -> bool + Sync)) {

@@ -329,6 +329,19 @@ impl Session {
         }
     }
 
+    /// Runs one step of the first member on the CPU engine, and adds the time of each stage to that of its kernel.
+    #[doc(hidden)]
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn time_step(
+        &mut self,
+        times: &mut std::collections::BTreeMap<&'static str, std::time::Duration>,
+    ) {
+        if let Loaded::Cpu(cpu) = &mut self.loaded {
+            cpu.time(self.routines.whole, times);
+            self.count(1);
+        }
+    }
+
     /// Runs up to `count` steps that may be slow: they can be cancelled midway, even on the GPU, and a page's
     /// other tasks run in between. The future may be dropped.
     pub async fn step_cooperative(&mut self, count: u32) -> Result<u32> {
