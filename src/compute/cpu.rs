@@ -97,11 +97,14 @@ impl CpuProgram {
         let Self { program, shared, members, .. } = self;
         let threads = rayon::current_num_threads();
         let Some(member) = members.first_mut() else { return };
-        for stage in program.stages(routine) {
-            let start = Instant::now();
-            run_stage(stage, shared, member, threads);
-            *times.entry(stage.kernel.name).or_default() += start.elapsed();
-        }
+        // On a thread of the pool, like a run.
+        rayon::scope(|_| {
+            for stage in program.stages(routine) {
+                let start = Instant::now();
+                run_stage(stage, shared, member, threads);
+                *times.entry(stage.kernel.name).or_default() += start.elapsed();
+            }
+        });
     }
 
     fn run_while(&mut self, routine: Routine, times: u32, go_on: &(impl Fn() -> bool + Sync)) {
