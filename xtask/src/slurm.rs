@@ -18,7 +18,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
     process::{command, run, target_dir, which},
-    test::{Row, cargo_test},
+    test::{INTERRUPTED, Row, cargo_test, ignored},
     tools,
 };
 
@@ -72,8 +72,7 @@ fn blows(row: &mut Row, folder: &Path) -> Result<()> {
     let mount = ["-t", "tmpfs", "-o", "size=3m", "tmpfs"];
     let mounted = command("mount", mount).arg(&disk).output();
     let mounted = mounted.is_ok_and(|output| output.status.success());
-    let mut tests = cargo_test(["--test", "native", "--", "--ignored", "--nocapture"]);
-    tests.args(["--test-threads", "1", "sweep::interrupted"]);
+    let mut tests = ignored(&["--nocapture", INTERRUPTED]);
     if mounted {
         tests.env("HG_TMPFS", &disk);
     } else {

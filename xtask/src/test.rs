@@ -360,7 +360,23 @@ pub(crate) fn cargo_test<const N: usize>(args: [&str; N]) -> Command {
 fn unit(row: &mut Row) -> Result<()> {
     let bins = ["--lib", "--bin", "xtask", "--test", "native", "--no-fail-fast"];
     row.tests(&mut cargo_test(bins))?;
+    // What another part runs is not skipped.
+    let list = cargo_test(bins).args(["--", "--list", "--ignored"]).output()?;
+    row.tally.skipped = run_by_no_part(&list.stdout).len();
     row.tests(&mut cargo_test(["--doc"]))
+}
+
+/// The native tests that `unit` ignores and other parts run, by their modules.
+const GPU: &str = "gpu::";
+const CANCELLING: &str = "cancelling::";
+pub(crate) const INTERRUPTED: &str = "sweep::interrupted::";
+
+/// The tests in a list of Rust's test runner that are in none of these modules.
+fn run_by_no_part(list: &[u8]) -> Vec<String> {
+    let list = String::from_utf8_lossy(list);
+    let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
+    let run = |name: &str| [GPU, CANCELLING, INTERRUPTED].iter().any(|part| name.starts_with(part));
+    names.filter(|name| !run(name)).map(str::to_owned).collect()
 }
 
 /// Each file of tests in a process of its own, which may crash once. Mesa's software adapter 22.3 corrupts its heap about
@@ -370,7 +386,7 @@ fn gpu(row: &mut Row) -> Result<()> {
     for file in files(&root().join("tests/native/gpu"), ".rs")? {
         let module = file.file_stem().unwrap_or_default().to_string_lossy();
         if module != "mod" {
-            row.tests_that_may_crash(&mut ignored(&format!("gpu::{module}::")))?;
+            row.tests_that_may_crash(&mut ignored(&[&format!("{GPU}{module}::")]))?;
         }
     }
     Ok(())
@@ -386,13 +402,14 @@ fn isa(row: &mut Row) -> Result<()> {
 }
 
 fn cancel(row: &mut Row) -> Result<()> {
-    row.tests(&mut ignored("cancelling::"))
+    row.tests(&mut ignored(&[CANCELLING]))
 }
 
 /// Native tests that a plain `cargo test` ignores, because they need a GPU or an idle machine. One at a time: a
 /// software adapter uses all cores for one device, and its driver has crashed with several.
-fn ignored(filter: &str) -> Command {
-    let mut tests = cargo_test(["--test", "native", "--", "--ignored", "--test-threads=1", filter]);
+pub(crate) fn ignored(options: &[&str]) -> Command {
+    let mut tests = cargo_test(["--test", "native", "--", "--ignored", "--test-threads=1"]);
+    tests.args(options);
     if env::var_os("XDG_RUNTIME_DIR").is_none() {
         // Otherwise Mesa prints an error for every device.
         tests.env("XDG_RUNTIME_DIR", env::temp_dir());
@@ -540,6 +557,12 @@ mod tests {
         assert_eq!(failed_test("test a::b ... ok"), None);
         assert_eq!(failed_test("✖ a chart (with WebGPU) (12.3ms)"), Some("a chart (with WebGPU)"));
         assert_eq!(failed_test("✖ failing tests:"), None);
+    }
+
+    #[test]
+    fn tests_that_no_part_runs_are_found() {
+        let list = "cli::slow: test\ngpu::conv::odd_shapes: test\nsweep::interrupted::blows: test\n\n3 tests, 0 benchmarks\n";
+        assert_eq!(run_by_no_part(list.as_bytes()), ["cli::slow"]);
     }
 
     /// A crash is forgiven once, a failed test never.
