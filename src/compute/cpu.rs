@@ -4,17 +4,15 @@
 //! between stages: members never meet. Where members are fewer than cores, the large stages of one use
 //! several; their bits are the same.
 
-#[cfg(not(target_arch = "wasm32"))]
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::call::{Call, Slot};
 use super::control::Control;
 use super::memory::Memory;
 use super::program::{Access, Buffer, MAX_BINDINGS, Program, Routine, Scope, Stage};
 use crate::error::{Error, Result};
+use crate::platform::Instant;
 
 /// A program with its buffers in memory.
 #[derive(Debug)]
@@ -91,29 +89,20 @@ impl CpuProgram {
     }
 
     /// Runs a routine on the first member, and adds the time of each stage to that of its kernel.
-    #[doc(hidden)]
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn time(&mut self, routine: Routine, times: &mut BTreeMap<&'static str, Duration>) {
+    pub(crate) fn time(&mut self, routine: Routine, times: &mut BTreeMap<&'static str, Duration>) {
         let Self { program, shared, members, .. } = self;
-        let threads = rayon::current_num_threads();
         let Some(member) = members.first_mut() else { return };
-        // On a thread of the pool, like a run.
-        rayon::scope(|_| {
-            for stage in program.stages(routine) {
-                let start = Instant::now();
-                run_stage(stage, shared, member, threads);
-                *times.entry(stage.kernel.name).or_default() += start.elapsed();
-            }
-        });
+        for stage in program.stages(routine) {
+            let start = Instant::now();
+            run_stage(stage, shared, member, threads());
+            *times.entry(stage.kernel.name).or_default() += start.elapsed();
+        }
     }
 
     fn run_while(&mut self, routine: Routine, times: u32, go_on: &(impl Fn() -> bool + Sync)) {
         let Self { program, shared, members, .. } = self;
         // Cores that members leave idle help within a stage.
-        #[cfg(not(target_arch = "wasm32"))]
-        let threads = rayon::current_num_threads().div_ceil(members.len());
-        #[cfg(target_arch = "wasm32")]
-        let threads = 1;
+        let threads = threads().div_ceil(members.len());
         let run = |member: &mut Vec<Memory>| {
             let stages = (0..times).flat_map(|_| program.stages(routine));
             for stage in stages.take_while(|_| go_on()) {
@@ -141,6 +130,15 @@ impl CpuProgram {
         }
         Ok(())
     }
+}
+
+/// Threads that the engine has.
+fn threads() -> usize {
+    #[cfg(not(target_arch = "wasm32"))]
+    let threads = rayon::current_num_threads();
+    #[cfg(target_arch = "wasm32")]
+    let threads = 1;
+    threads
 }
 
 fn run_stage(stage: &Stage, shared: &[Memory], member: &mut [Memory], threads: usize) {

@@ -1,6 +1,8 @@
 //! A training run: recorded, loaded, stepped, saved and resumed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -331,11 +333,7 @@ impl Session {
 
     /// Runs one step of the first member on the CPU engine, and adds the time of each stage to that of its kernel.
     #[doc(hidden)]
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn time_step(
-        &mut self,
-        times: &mut std::collections::BTreeMap<&'static str, std::time::Duration>,
-    ) {
+    pub fn time_step(&mut self, times: &mut BTreeMap<&'static str, Duration>) {
         if let Loaded::Cpu(cpu) = &mut self.loaded {
             cpu.time(self.routines.whole, times);
             self.count(1);
