@@ -3,6 +3,7 @@
 // same taps. STEP source channels are multiplied at a time: 4, or 1 if 4 does not divide them. UNROLL such steps
 // are loaded before the first is computed, so that a thread waits less often.
 // WIDE = 4 if channels and views are such that four channels can be loaded and stored at once, else 1.
+// SHARERS = 4: four threads share the channels of a sum (shared/shared_sum.wgsl).
 // SILU = 1: silu(result * (1 + g) + b) is stored behind the result; with ADJOINT = 1, the result is multiplied by
 // the derivative of that activation, whose argument comes from `addend`.
 
@@ -155,16 +156,22 @@ fn finish_value(member: u32, image: u32, pixel: u32, col: u32, sums: Value) {
 }
 
 // Flat, as in shared/matmul.wgsl.
+const THREADS = THREADS_X * THREADS_Y;
+
 @compute @workgroup_size(THREADS_X * THREADS_Y)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let blocks = (p.target_channels + 4u * QUADS_X - 1u) / (4u * QUADS_X);
-    let at_x = group.x * THREADS_X + lane % THREADS_X;
+    let thread = lane % COUNT;
+    let at_x = group.x * THREADS_X + thread % THREADS_X;
     let pixel = at_x / blocks;
     let col = at_x % blocks * 4u * QUADS_X;
-    let image = (group.y * THREADS_Y + lane / THREADS_X) * 4u * QUADS_Y;
-    if pixel >= p.target_height * p.target_width || image >= p.batch {
+    let image = (group.y * (THREADS_Y / SHARERS) + thread / THREADS_X) * 4u * QUADS_Y;
+    let has_pixel = pixel < p.target_height * p.target_width;
+#if SHARERS == 1
+    if !has_pixel || image >= p.batch {
         return;
     }
+#end
     let y = pixel / p.target_width;
     let x = pixel % p.target_width;
     let k = p.source_channels;
@@ -200,7 +207,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             }
             let tap = 3u * (ky >> copies) + (kx >> copies);
             let at = (sy * p.source_width + sx) * p.source_stride;
-            for (var c = 0u; c < k; c += STEP * UNROLL) {
+            for (var c = lane / COUNT * STEP * UNROLL; c < k; c += SHARERS * STEP * UNROLL) {
 #each s UNROLL
                 let w_$s = tap * k * n + (c + $su * STEP) * w_step;
 #each j QUADS_X
@@ -226,8 +233,17 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     }
 #each i QUADS_Y
 #each j QUADS_X
+#if SHARERS == 1
 #each r 4
     finish(group.z, image + 4u * $iu + $ru, pixel, col + 4u * $ju, sum_$i_$j_$r);
+#end
+#end
+#if SHARERS == 4
+    // All threads come here, those without a pixel as well.
+    let whole_$i_$j = shared_sum(lane, sum_$i_$j_0, sum_$i_$j_1, sum_$i_$j_2, sum_$i_$j_3);
+    if has_pixel {
+        finish(group.z, image + 4u * $iu + lane / COUNT, pixel, col + 4u * $ju, whole_$i_$j);
+    }
 #end
 #end
 #end

@@ -140,6 +140,7 @@ impl Gpu {
             // In software, a waiting thread is a stack that is put aside, so a row gets only one vector of
             // threads.
             row_threads: if in_software { 4 } else { 64 },
+            sharers: if in_software { 1 } else { 4 },
             hardware: !in_software,
             packs: !in_software,
             // Two members keep its threads busy. Eight members of the larger networks at once cost 8.5 times

@@ -188,6 +188,8 @@ pub struct Profile {
     pub tile: Tile,
     /// Parts into which a long sum with a small result is cut, so that all threads have work.
     pub parts: u32,
+    /// Threads that share a sum where there are too few sums to keep a GPU busy.
+    pub sharers: u32,
     /// Threads that share a row and synchronize to add it up.
     pub row_threads: u32,
     /// Whether a GPU in hardware is meant: its threads need others beside them while they wait for what they
@@ -210,6 +212,7 @@ impl Default for Profile {
             max_threads: 256,
             tile: Tile::default(),
             parts: 16,
+            sharers: 4,
             row_threads: 64,
             hardware: true,
             packs: true,

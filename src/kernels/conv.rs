@@ -15,7 +15,10 @@ mod cpu;
 
 pub(super) use self::cpu::{TILE_ROWS, column_blocks};
 use super::matmul::Tile;
-use super::{Film, PARAMETER_ALIGN, PRODUCT, VALUE, VIEWS, aligned, params, wgsl};
+use super::{
+    Film, PARAMETER_ALIGN, PRODUCT, SHARED_SUM, VALUE, VIEWS, aligned, params, shared_words,
+    sharers, wgsl,
+};
 use crate::compute::{Access, Kernel, Profile, Program, View};
 use crate::error::Result;
 
@@ -234,7 +237,8 @@ impl Conv {
             keep: silu.map_or(0, |silu| silu.keep.into()),
         };
         let [quads_y, quads_x] = quads(program, [self.batch, target_channels]);
-        let Profile { tile: Tile { threads_x, threads_y, .. }, hardware, .. } = *program.profile();
+        let Profile { tile, hardware, .. } = *program.profile();
+        let Tile { threads_x, threads_y, .. } = tile;
         let step = if source_channels.is_multiple_of(4) { 4 } else { 1 };
         let members = program.members();
         let modulation = film.map(|Film { view, stride }| Channels { view, stride });
@@ -256,7 +260,10 @@ impl Conv {
             (out, behind + extent),
         ];
         let columns = target_channels.div_ceil(4 * quads_x as usize);
-        let unroll = if wide { unroll(program, source_channels) } else { 1 };
+        let rows = self.batch.div_ceil(4 * quads_y as usize);
+        let steps = source_channels / step as usize;
+        let sharers = sharers(program, tile, pixels * columns * rows, steps);
+        let unroll = if wide { unroll(program, source_channels / sharers as usize) } else { 1 };
         program.stage(
             &KERNEL,
             &[
@@ -270,12 +277,14 @@ impl Conv {
                 ("HARDWARE", hardware.into()),
                 ("THREADS_X", threads_x),
                 ("THREADS_Y", threads_y),
+                ("SHARERS", sharers),
+                ("WORKGROUP_WORDS", shared_words(sharers, threads_x * threads_y)),
             ],
             &params,
             &bindings,
             [
                 (pixels * columns).div_ceil(threads_x as usize),
-                self.batch.div_ceil((4 * quads_y * threads_y) as usize),
+                rows.div_ceil((threads_y / sharers) as usize),
             ],
         )
     }
@@ -304,8 +313,8 @@ struct Silu {
 /// Steps of four source channels that a thread loads at a time. On a GPU in hardware, where a convolution
 /// mostly waits for its loads, two; with four, registers run out. In software a second would only take
 /// registers.
-fn unroll(program: &Program, source_channels: usize) -> u32 {
-    if program.profile().hardware && source_channels.is_multiple_of(8) { 2 } else { 1 }
+fn unroll(program: &Program, channels: usize) -> u32 {
+    if program.profile().hardware && channels.is_multiple_of(8) { 2 } else { 1 }
 }
 
 /// The direction of a stage.
@@ -343,7 +352,7 @@ params! {
 /// The kernel of this stage.
 pub static KERNEL: Kernel = Kernel {
     name: "conv",
-    wgsl: &[VIEWS, VALUE, PRODUCT, wgsl!("conv.wgsl")],
+    wgsl: &[VIEWS, VALUE, PRODUCT, SHARED_SUM, wgsl!("conv.wgsl")],
     params: Params::FIELDS,
     bindings: &[
         ("source", Access::Read),

@@ -69,8 +69,8 @@ impl Cut {
         let parts = conv.batch.div_ceil(span);
         let [height, _] = conv.output_size();
         let busy = parts > 1 && profile.hardware;
-        let members = program.members();
-        let most = if busy { BUSY / (parts * members * workgroups(program, conv)) } else { 1 };
+        // However many members there are, which must not change a member's bits.
+        let most = if busy { BUSY / (parts * workgroups(program, conv)) } else { 1 };
         // Of two rows, at least one meets every tap.
         let band = height.div_ceil(most.clamp(1, height.div_ceil(2)));
         let bands = height.div_ceil(band);

@@ -4,7 +4,9 @@
 //! transposed. The epilogue adds to what `C` held, adds a bias row and applies an activation, so
 //! that none of them costs a pass over memory.
 
-use super::{Call, VIEWS, matmul_vec4, matmul_workgroup, params, side_by_side, wgsl};
+use super::{
+    Call, VIEWS, matmul_vec4, matmul_workgroup, params, shared_words, sharers, side_by_side, wgsl,
+};
 pub use crate::compute::Tile;
 use crate::compute::gemm::{Operand, gemm};
 use crate::compute::{Access, Kernel, Profile, Program, View};
@@ -159,7 +161,14 @@ impl Matmul {
             (&KERNEL, Tile { rows: tile.rows.min(4), cols: tile.cols.min(4), ..tile })
         };
         let tile = tile.stacked(n);
-        let [x, y] = tile.workgroups(m, n);
+        let (sharers, words) = if kernel.name == matmul_vec4::KERNEL.name {
+            let blocks = m.div_ceil(tile.rows as usize) * n.div_ceil(tile.cols as usize);
+            let sharers = sharers(program, tile, parts * blocks, k / parts / 4);
+            (sharers, shared_words(sharers, tile.threads()))
+        } else {
+            (1, matmul_workgroup::words(tile))
+        };
+        let [x, y] = Tile { threads_y: tile.threads_y / sharers, ..tile }.workgroups(m, n);
         let params = Params {
             m: m as u32,
             n: n as u32,
@@ -192,7 +201,8 @@ impl Matmul {
                 ("THREADS_X", tile.threads_x),
                 ("THREADS_Y", tile.threads_y),
                 ("DEPTH", tile.depth),
-                ("WORKGROUP_WORDS", matmul_workgroup::words(tile)),
+                ("SHARERS", sharers),
+                ("WORKGROUP_WORDS", words),
                 ("SPLIT", u32::from(parts > 1)),
                 ("HARDWARE", hardware),
             ],

@@ -1,12 +1,12 @@
 //! The variant of [`matmul`](super::matmul) for operands that can be loaded four numbers at a time.
 
 use super::matmul::{Keep, Layout, Matmul, SHARED, Tile, variant};
-use super::{PRODUCT, VIEWS, aligned, wgsl};
+use super::{PRODUCT, SHARED_SUM, VIEWS, aligned, wgsl};
 use crate::compute::Kernel;
 
 /// The kernel of this stage.
 pub static KERNEL: Kernel =
-    variant("matmul_vec4", &[VIEWS, PRODUCT, wgsl!("matmul_vec4.wgsl"), SHARED]);
+    variant("matmul_vec4", &[VIEWS, PRODUCT, SHARED_SUM, wgsl!("matmul_vec4.wgsl"), SHARED]);
 
 /// Whether the tile consists of blocks of four by four, and every row that is loaded or stored begins at a
 /// multiple of four, for each member.

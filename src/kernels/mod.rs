@@ -56,7 +56,7 @@ use std::mem::take;
 use std::ops::Range;
 
 pub use crate::compute::{Call, Slot};
-use crate::compute::{Kernel, View};
+use crate::compute::{Kernel, Program, Tile, View};
 
 /// All kernels, for tests that check the same rules on each.
 pub static ALL: &[&Kernel] = &[
@@ -124,6 +124,23 @@ fn aligned(view: View, members: usize) -> bool {
     view.offset.is_multiple_of(4) && (members == 1 || view.buffer.len().is_multiple_of(4))
 }
 
+/// Threads from which on most GPUs have others to run while some wait for what they load.
+const ENOUGH: usize = 1 << 15;
+
+/// How many threads share a sum of `steps` steps: the constant `SHARERS` of a shader. A GPU in hardware has several do
+/// so where a member has only `threads` blocks of results, however many members there are: their number must not change
+/// a member's bits. In software, threads would wait for each other.
+fn sharers(program: &Program, tile: Tile, threads: usize, steps: usize) -> u32 {
+    let sharers = program.profile().sharers;
+    let few = threads < ENOUGH && steps >= sharers as usize;
+    if few && tile.threads_y.is_multiple_of(sharers) { sharers } else { 1 }
+}
+
+/// Words of workgroup memory that `sharers` of `threads` need: four rows of four numbers.
+const fn shared_words(sharers: u32, threads: u32) -> u32 {
+    if sharers > 1 { 16 * threads } else { 0 }
+}
+
 /// How many of `len` elements of each view a thread takes at once: the constant `WIDE` of a shader.
 fn wide(len: usize, views: &[View], members: usize) -> usize {
     let fours = len.is_multiple_of(4) && views.iter().all(|&view| aligned(view, members));
@@ -170,6 +187,8 @@ pub const VALUE: &str = wgsl!("shared/value.wgsl");
 
 /// WGSL of a matrix times a vector, added to a sum, in the form that the constant `HARDWARE` asks for.
 pub const PRODUCT: &str = wgsl!("shared/product.wgsl");
+/// WGSL of sums that several threads share, as many as the constant `SHARERS` says.
+pub const SHARED_SUM: &str = wgsl!("shared/shared_sum.wgsl");
 /// WGSL that every kernel begins with.
 pub const VIEWS: &str = wgsl!("shared/views.wgsl");
 /// WGSL of the random numbers.

@@ -113,13 +113,15 @@ pub async fn convolutions_on_multiples_of_four(gpu: &Engine) {
     }
 }
 
-/// The variants that a GPU in hardware gets: several loads at a time, and sums that are cut into bands.
+/// The variants that a GPU in hardware gets: several loads at a time, and sums that are cut into bands or shared by
+/// several threads.
 pub async fn convolutions_for_hardware(gpu: &Engine) {
     let Some(device) = gpu.as_gpu() else { return };
     let gpu = Engine::on(device.clone().with_tile(Tile::default()));
     let mut failures = Failures::default();
-    for (scale, channels) in SCALES.into_iter().zip([[16, 24], [8, 4], [24, 16]]) {
-        let conv = Conv { batch: 16, size: [7, 4], channels, scale };
+    let channels = [[16, 24], [8, 4], [24, 16], [32, 68], [19, 33], [64, 40]];
+    for (i, channels) in channels.into_iter().enumerate() {
+        let conv = Conv { batch: 15 + i % 2, size: [7, 4], channels, scale: SCALES[i % 3] };
         compare_convolution(&gpu, &mut failures, conv, [4, 8]).await;
         compare_activated(&gpu, &mut failures, conv, [4, 8]).await;
     }

@@ -138,7 +138,7 @@ macro_rules! tests_of {
     (stages, $run:ident, $engine:expr) => {
         $run! { $engine, stages:
         matmul_on_odd_shapes, matmul_on_multiples_of_four,
-        matmul_of_views_with_every_epilogue, row_stages_on_odd_shapes,
+        matmul_of_views_with_every_epilogue, matmul_for_hardware, row_stages_on_odd_shapes,
         tiles_over_training_images_on_odd_shapes, candidates_on_odd_shapes,
         philox_is_bit_exact }
     };
@@ -158,7 +158,7 @@ macro_rules! tests_of {
     (training, $run:ident, $engine:expr) => {
         $run! { $engine, training:
         resuming_is_bit_exact, resuming_a_unet_is_bit_exact,
-        members_do_not_leak, members_of_a_unet_do_not_leak,
+        members_do_not_leak, members_of_a_unet_do_not_leak, members_for_hardware_do_not_leak,
         divergence_stays_with_its_member, divergence_of_a_unet_stays_with_its_member }
     };
     (training_stages, $run:ident, $engine:expr) => {

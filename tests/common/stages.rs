@@ -118,6 +118,16 @@ pub async fn matmul_on_multiples_of_four(gpu: &Engine) {
     }
 }
 
+/// The variants that a GPU in hardware gets: threads that share sums.
+pub async fn matmul_for_hardware(gpu: &Engine) {
+    let Some(device) = gpu.as_gpu() else { return };
+    let gpu = Engine::on(device.clone().with_tile(Tile::default()));
+    let mut failures = Failures::default();
+    for shape in [[64, 128, 256], [7, 68, 16], [68, 4, 260], [132, 144, 20], [4, 8, 4096]] {
+        matmul_by_all_tiles(&mut failures, &gpu, shape).await;
+    }
+}
+
 async fn matmul_by_all_tiles(failures: &mut Failures, gpu: &Engine, [m, n, k]: [usize; 3]) {
     let (inputs, lens) = matmul_operands([m, n, k], 0);
     for layout in LAYOUTS {

@@ -11,7 +11,9 @@ use naga::{AddressSpace, Module, ScalarKind, StorageAccess, TypeInner};
 /// The constants that Rust puts in front of a kernel, each with its possible values.
 fn constants(kernel: &Kernel) -> Vec<(&'static str, &'static [u32])> {
     const SWITCH: &[u32] = &[0, 1];
-    const THREADS: &[u32] = &[1, 16];
+    const THREADS: &[u32] = &[4, 16];
+    const SHARERS: (&str, &[u32]) = ("SHARERS", &[1, 4]);
+    const WORKGROUP_WORDS: (&str, &[u32]) = ("WORKGROUP_WORDS", &[4096]);
     const WIDE: (&str, &[u32]) = ("WIDE", &[1, 4]);
     const ROW_THREADS: (&str, &[u32]) = ("ROW_THREADS", &[4, 64]);
     const HARDWARE: (&str, &[u32]) = ("HARDWARE", SWITCH);
@@ -28,7 +30,8 @@ fn constants(kernel: &Kernel) -> Vec<(&'static str, &'static [u32])> {
             ("THREADS_X", THREADS),
             ("THREADS_Y", THREADS),
             ("DEPTH", &[8, 16]),
-            ("WORKGROUP_WORDS", &[4096]),
+            SHARERS,
+            WORKGROUP_WORDS,
             ("SPLIT", SWITCH),
             HARDWARE,
         ],
@@ -43,6 +46,8 @@ fn constants(kernel: &Kernel) -> Vec<(&'static str, &'static [u32])> {
             HARDWARE,
             ("THREADS_X", THREADS),
             ("THREADS_Y", THREADS),
+            SHARERS,
+            WORKGROUP_WORDS,
         ],
         "conv_weight_backward" => {
             vec![("QUADS_Y", &[1, 4]), ("QUADS_X", &[1, 4]), WIDE, ("EVEN", SWITCH), HARDWARE]
