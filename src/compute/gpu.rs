@@ -190,7 +190,7 @@ impl Gpu {
             label,
             source: wgpu::ShaderSource::Wgsl(pack.source(rewrite).into()),
         });
-        let uniforms = (0..pack.uniforms()).map(|_| wgpu::BufferBindingType::Uniform);
+        let uniforms = (0..pack.uniform_buffers()).map(|_| wgpu::BufferBindingType::Uniform);
         let buffers = pack.buffers();
         let storage = buffers.iter().map(|(_, access)| wgpu::BufferBindingType::Storage {
             read_only: *access == Access::Read,

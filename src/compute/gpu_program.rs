@@ -12,7 +12,7 @@ use super::completion::Completion;
 use super::control::Control;
 use super::gpu::{Gpu, OwnBuffer, Pipeline, gpu_error};
 use super::pack::{Pack, packs};
-use super::program::{Buffer, MAX_BINDINGS, Program, Routine, Scope};
+use super::program::{Buffer, Program, Routine, Scope};
 use super::readback::{self, Ticket};
 use super::simulation::Simulation;
 use super::submit_size::SubmitSize;
@@ -323,24 +323,25 @@ fn routine(
     let groups = (0..members).step_by(at_once);
     let plan: Vec<(usize, &Pack<'_>)> =
         groups.flat_map(|first| packs.iter().map(move |pack| (first, pack))).collect();
-    let mut words: Vec<u32> = Vec::new();
-    for (first, pack) in &plan {
-        uniforms(pack, *first, &mut words);
+    let (mut words, mut ranges): (Vec<u32>, _) = (Vec::new(), Vec::new());
+    for contents in plan.iter().flat_map(|(first, pack)| pack.uniforms(*first)) {
+        let begin = words.len();
+        words.extend(contents);
+        words.resize(words.len().next_multiple_of(UNIFORM_WORDS), 0);
+        ranges.push(begin..words.len());
     }
     let usage = BufferUsages::UNIFORM | BufferUsages::COPY_DST;
     let size = 4 * words.len().max(UNIFORM_WORDS) as u64;
     let uniforms = OwnBuffer::new(&gpu.device, name, size, usage);
     gpu.queue.write_buffer(&uniforms, 0, bytemuck::cast_slice(&words));
-    let mut next = 0;
+    let mut ranges = ranges.into_iter();
     let dispatch = |&(first, pack): &(usize, &Pack<'_>)| {
         let Pipeline { layout, pipeline, .. } = gpu.pipeline(pack);
-        let mine = next..next + pack.uniforms();
-        next = mine.end;
-        let uniform = mine.map(|index| {
+        let uniform = ranges.by_ref().take(pack.uniform_buffers()).map(|range| {
             wgpu::BindingResource::Buffer(wgpu::BufferBinding {
                 buffer: &uniforms,
-                offset: (4 * UNIFORM_WORDS * index) as u64,
-                size: std::num::NonZeroU64::new(4 * UNIFORM_WORDS as u64),
+                offset: 4 * range.start as u64,
+                size: std::num::NonZeroU64::new(4 * range.len() as u64),
             })
         });
         let bound = pack.buffers();
@@ -364,35 +365,4 @@ fn routine(
     };
     let stages = plan.iter().map(dispatch).collect();
     LoadedRoutine { stages, _uniforms: uniforms }
-}
-
-/// Appends the uniforms of a pack. If it has several stages, these begin with the first workgroup of each
-/// and the length of its rows. Then follow, per stage, where its bindings begin for member `first`, and
-/// its parameters.
-fn uniforms(pack: &Pack<'_>, first: usize, words: &mut Vec<u32>) {
-    let mut append = |some: &[u32]| {
-        let end = words.len() + UNIFORM_WORDS;
-        words.extend_from_slice(some);
-        words.resize(end, 0);
-    };
-    if pack.stages.len() > 1 {
-        let mut begin = 0;
-        let parts = pack.stages.iter().flat_map(|stage| {
-            let [x, y] = stage.workgroups;
-            begin += x * y;
-            [begin - x * y, x, 0, 0]
-        });
-        append(&parts.collect::<Vec<_>>());
-    }
-    for stage in &pack.stages {
-        let mut views = [0; 2 * MAX_BINDINGS];
-        for (i, binding) in stage.bindings.iter().enumerate() {
-            let buffer = binding.view.buffer;
-            let stride = if buffer.scope() == Scope::Member { buffer.len() } else { 0 };
-            views[i] = (binding.view.offset + first * stride) as u32;
-            views[MAX_BINDINGS + i] = stride as u32;
-        }
-        append(&views);
-        append(&stage.params);
-    }
 }

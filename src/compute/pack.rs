@@ -4,11 +4,12 @@
 //! Stages are recorded one by one, and the CPU runs them one by one. For the GPU they are put into *packs*,
 //! each stage as early as its reads and writes allow. A pack's shader holds the source of its stages one
 //! after the other, each name with the number of its stage, and a `main` that assigns every workgroup to
-//! one stage.
+//! one stage. Their uniforms lie in one buffer: Mesa's software adapter writes past the end of its own memory
+//! for a shader with five, if a branch or a loop depends on them (`lvp_inline_uniforms.c`, 22.3).
 
-use super::program::{Access, MAX_BINDINGS, Profile, Stage};
+use super::program::{Access, MAX_BINDINGS, MAX_PARAMS, Profile, Scope, Stage};
 
-/// Most stages in a pack: WebGPU has twelve uniform buffers, and each stage needs two.
+/// Most stages in a pack.
 const MAX_STAGES: usize = 5;
 
 /// How many packs back a stage may go, so that packing a long routine stays fast.
@@ -111,10 +112,30 @@ impl<'a> Pack<'a> {
         self.stages.iter().map(|stage| stage.kernel.name).collect::<Vec<_>>().join(" + ")
     }
 
-    /// The number of uniform buffers, which come before the storage buffers: two per stage, plus one for
-    /// `main` if there are several stages.
-    pub(super) fn uniforms(&self) -> usize {
-        2 * self.stages.len() + usize::from(self.stages.len() > 1)
+    /// The contents of its uniform buffers, which come before the storage buffers: where each binding begins for
+    /// member `first`, and the parameters. Several stages have one buffer, which begins with the first workgroup of
+    /// each and the length of its rows.
+    pub(super) fn uniforms(&self, first: usize) -> Vec<Vec<u32>> {
+        if let [stage] = &self.stages[..] {
+            return vec![views(stage, first), stage.params.to_vec()];
+        }
+        let mut begin = 0;
+        let parts = self.stages.iter().flat_map(|stage| {
+            let [x, y] = stage.workgroups;
+            begin += x * y;
+            [begin - x * y, x, 0, 0]
+        });
+        let mut words: Vec<u32> = parts.collect();
+        for stage in &self.stages {
+            words.extend(views(stage, first));
+            words.extend(stage.params);
+        }
+        vec![words]
+    }
+
+    /// How many uniform buffers it has.
+    pub(super) const fn uniform_buffers(&self) -> usize {
+        if self.stages.len() > 1 { 1 } else { 2 }
     }
 
     /// Identifies the pack's shader among those of other packs.
@@ -146,6 +167,18 @@ pub(super) struct PackKey {
     variants: Vec<(&'static str, Vec<(&'static str, u32)>)>,
     bound: Vec<Vec<usize>>,
     slots: Vec<(String, Access)>,
+}
+
+/// Where each binding of a stage begins for member `first`, and how far it is to the next member.
+fn views(stage: &Stage, first: usize) -> Vec<u32> {
+    let mut views = vec![0; 2 * MAX_BINDINGS];
+    for (i, binding) in stage.bindings.iter().enumerate() {
+        let buffer = binding.view.buffer;
+        let stride = if buffer.scope() == Scope::Member { buffer.len() } else { 0 };
+        views[i] = (binding.view.offset + first * stride) as u32;
+        views[MAX_BINDINGS + i] = stride as u32;
+    }
+    views
 }
 
 fn groups(stage: &Stage) -> u64 {
@@ -282,11 +315,11 @@ fn elements(text: &str) -> Vec<String> {
 
 /// Merges several shaders into one.
 fn merge(texts: &[String], slots: &[Slot], bound: &[Vec<usize>]) -> String {
-    let mut out = String::from("@group(0) @binding(0) var<uniform> parts: array<vec4u, 5>;\n");
+    let mut out = String::from("@group(0) @binding(0) var<uniform> uniforms: Uniforms;\n");
+    let mut uniforms = format!("struct Uniforms {{\nparts: array<vec4u, {}>,\n", texts.len());
     for (i, slot) in slots.iter().enumerate() {
         let access = if slot.access == Access::Write { "read_write" } else { "read" };
-        let at = 1 + 2 * texts.len() + i;
-        let Slot { element, .. } = slot;
+        let (at, Slot { element, .. }) = (1 + i, slot);
         out += &format!("@group(0) @binding({at}) var<storage, {access}> slot_{i}: {element};\n");
     }
     let mut words = 0;
@@ -301,7 +334,11 @@ fn merge(texts: &[String], slots: &[Slot], bound: &[Vec<usize>]) -> String {
             .collect();
         let renamed = |word: &str| {
             let slot = named.iter().find(|(known, _)| *known == word);
-            slot.map_or_else(|| format!("{word}_{i}"), |(_, slot)| format!("slot_{slot}"))
+            match (slot, word) {
+                (Some((_, slot)), _) => format!("slot_{slot}"),
+                (None, "views" | "p") => format!("uniforms.{word}_{i}"),
+                _ => format!("{word}_{i}"),
+            }
         };
         let rename = |text: &str, in_struct: bool, out: &mut String| {
             let all: Vec<&str> = tokens(text).collect();
@@ -338,15 +375,14 @@ fn merge(texts: &[String], slots: &[Slot], bound: &[Vec<usize>]) -> String {
                 main += &branch(i, texts.len(), &arguments);
                 continue;
             }
-            let uniform = head.contains("var<uniform>");
-            let number = if head.contains("@binding(0)") { 1 } else { 2 } + 2 * i;
-            let mut declared = String::new();
-            rename(head, false, &mut declared);
-            if uniform {
-                let (_, after) = declared.split_once("var<uniform>").unwrap_or_default();
-                declared = format!("@group(0) @binding({number}) var<uniform>{after}");
+            if let Some((_, declared)) = head.split_once("var<uniform>") {
+                let (word, ty) = declared.split_once(':').unwrap_or_default();
+                let [word, ty] = [word.trim(), ty.trim()];
+                let words = if word == "p" { MAX_PARAMS } else { 2 * MAX_BINDINGS };
+                uniforms += &format!("@align(16) @size({}) {word}_{i}: {ty}_{i},\n", 4 * words);
+                continue;
             }
-            out += declared.trim();
+            rename(head.trim(), false, &mut out);
             rename(body, head.trim_start().starts_with("struct"), &mut out);
             out += if body.is_empty() { ";\n" } else { "\n" };
         }
@@ -359,7 +395,7 @@ fn merge(texts: &[String], slots: &[Slot], bound: &[Vec<usize>]) -> String {
     if words > 0 {
         out += &format!("var<workgroup> {WORKGROUP_MEMORY}: array<f32, {words}>;\n");
     }
-    out + &main + "}\n"
+    out + &uniforms + "}\n" + &main + "}\n"
 }
 
 /// The name of the workgroup memory that large kernels declare. A pack declares it once.
@@ -393,10 +429,10 @@ fn branch(i: usize, count: usize, arguments: &str) -> String {
     let (head, tail) = if next == count {
         ("{\n".to_owned(), "}\n")
     } else {
-        (format!("if at.x < parts[{next}].x {{\n"), "} else ")
+        (format!("if at.x < uniforms.parts[{next}].x {{\n"), "} else ")
     };
     format!(
-        "{head}let index = at.x - parts[{i}].x;\nlet group = vec3u(index % parts[{i}].y, index / parts[{i}].y, at.z);\nmain_{i}({arguments});\n{tail}"
+        "{head}let part = uniforms.parts[{i}];\nlet index = at.x - part.x;\nlet group = vec3u(index % part.y, index / part.y, at.z);\nmain_{i}({arguments});\n{tail}"
     )
 }
 
@@ -431,11 +467,11 @@ if id.x < p.x { out[id.x] = f(x[id.x]) + f32(ROWS); }
         ];
         let merged = merge(&[TEXT.into(), TEXT.into()], &slots, &[vec![0, 1], vec![0, 2]]);
         for expected in [
-            "@group(0) @binding(5) var<storage, read> slot_0: array<vec4f>;",
-            "@group(0) @binding(7) var<storage, read_write> slot_2: array<f32>;",
+            "@group(0) @binding(1) var<storage, read> slot_0: array<vec4f>;",
+            "@group(0) @binding(3) var<storage, read_write> slot_2: array<f32>;",
             "struct Params_1{ x: u32, rows: u32 }",
-            "@group(0) @binding(4) var<uniform> p_1: Params_1;",
-            "if id.x < p_1.x { slot_2[id.x] = f_1(slot_0[id.x]) + f32(ROWS_1); }",
+            "@align(16) @size(96) p_1: Params_1,",
+            "if id.x < uniforms.p_1.x { slot_2[id.x] = f_1(slot_0[id.x]) + f32(ROWS_1); }",
             "return v.x + 1e-6;",
             "main_1(vec3u(group.x * (64) + lane, group.yz), );",
         ] {

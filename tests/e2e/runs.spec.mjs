@@ -190,13 +190,13 @@ siteTest("cancel takes less than 200 ms, and nothing trains after it", { alone: 
 siteTest("a run outlives a reload", {}, async (page, { webgpu }) => {
   await train(page, webgpu ? "gpu" : "cpu");
   await trainBeyond(page, 0);
-  await snapshot(page);
+  const saved = await snapshot(page);
   const before = await step(page);
   await reload(page);
   await press(page, "go");
   await has(page, "state", "running");
   const after = await step(page);
-  assert.ok(after > 0.2 * before, `${after} after ${before}`);
+  assert.ok(after >= saved, `${after} after ${saved} was saved`);
   await trainBeyond(page, before);
 });
 
