@@ -60,7 +60,7 @@ test("linearity is taken at the noise level nearest to the one wanted", () => {
 
 test("the transition is where the samples get half as far as held-out images", () => {
   assert.deepEqual(transition(recorded), { copies: 16, new: 64 });
-  assert.equal(transitionSentence(recorded), "Transition between N\u00a0=\u00a016 and 64.");
+  assert.match(transitionSentence(recorded), /^Transition between N\u00a0=\u00a016 and 64, where/);
   assert.equal(
     transitionSentence(sweep([[1024, 1, 0.1, 1, 0.7]])),
     "No transition: even at N\u00a0=\u00a01,024, samples are copies.",

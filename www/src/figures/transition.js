@@ -278,7 +278,7 @@ function tell({ live }, { recorded, sweep, sigma }) {
     "transition.error.sigma": significant(sweep.sigmas[detail]),
     "transition.age": sweep.final && many.every(isSound) && relation ? age(relation, cosine[1] >= ALIKE) : "",
     "transition.sigma": significant(sigma),
-    "transition.seeds": seedsSentence(networks(recorded, gl[0].n).length),
+    "transition.seeds": seedsOf(sweep, recorded, gl[0].n),
     "transition.networks": describe(sweep),
     "transition.kind": `${kindOf(sweep.config.train, true)} on ${imagesOf(sweep)}`,
     "transition.sentence": transitionSentence(sweep),
@@ -577,4 +577,11 @@ function levelsChart(root, pick) {
       },
     }),
   );
+}
+
+/** How many seeds the curves have, the recorded ones and those of a run here. @param {Sweep} sweep @param {Sweep} recorded @param {number} n */
+function seedsOf(sweep, recorded, n) {
+  const said = seedsSentence(networks(recorded, n).length);
+  if (sweep === recorded) return said;
+  return `Recorded: ${said.toLowerCase()} Here: ${seedsSentence(networks(sweep, n).length).toLowerCase()}`;
 }

@@ -114,7 +114,8 @@ export function transitionSentence(sweep) {
     return `No transition${among}: even at N\u00a0=\u00a0${count(fresh ?? 0)}, samples are not copies.`;
   }
   if (fresh === undefined) return `No transition${among}: even at N\u00a0=\u00a0${count(copies)}, samples are copies.`;
-  return `Transition${among} between N\u00a0=\u00a0${count(copies)} and ${count(fresh)}.`;
+  const criterion = "where the GL score passes half of the held-out line";
+  return `Transition${among} between N\u00a0=\u00a0${count(copies)} and ${count(fresh)}, ${criterion}.`;
 }
 
 /**
