@@ -2,9 +2,10 @@
 //! is two of them), and training steps of the presets, as GFLOP/s and as shares of the fastest
 //! matrix multiply; and what an ensemble costs.
 //!
-//! `cargo bench --bench rates`. With `-- stages` it prints what each kernel takes of a step. With `-- turns` it takes turns beside other programs, for `cargo xtask
-//! bench`: it reads lines of a row's name and seconds, and prints the best rate in that time, steps per
-//! second of a preset or GFLOP/s of a matrix multiply, and that in GFLOP/s. `RAYON_NUM_THREADS` sets the threads.
+//! `cargo bench --bench rates`. With `-- stages` it prints what each kernel takes of a step. With `-- turns` it takes
+//! turns beside other programs, for `cargo xtask bench`: it reads lines of a row's name and seconds, and prints the best
+//! rate in that time, steps per second of a preset or GFLOP/s of a matrix multiply, and that in GFLOP/s.
+//! `RAYON_NUM_THREADS` sets the threads.
 #![cfg_attr(target_arch = "wasm32", no_main)]
 #![cfg(not(target_arch = "wasm32"))]
 
