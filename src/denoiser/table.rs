@@ -265,7 +265,7 @@ pub static TABLE: &[Entry] = &[
         label: "Local score machine",
         about: "Memorizes windows instead of images: each pixel sees only its surroundings.",
         origin: Origin::Fit(|to| Box::pin(async { Ok(boxed(local(to, false)?)) })),
-        work: [0.0, 50.0, 0.0],
+        work: [0.0, 28.0, 0.0],
     },
     #[cfg(feature = "training")]
     Entry {
@@ -276,7 +276,7 @@ pub static TABLE: &[Entry] = &[
         label: "Equivariant local score machine",
         about: "Memorizes windows wherever they are in the image: each pixel sees only its surroundings.",
         origin: Origin::Fit(|to| Box::pin(async { Ok(boxed(local(to, true)?.equivariant())) })),
-        work: [0.0, 0.0, 50.0],
+        work: [0.0, 0.0, 25.0],
     },
     #[cfg(feature = "training")]
     Entry {
