@@ -90,7 +90,7 @@ const fn transition(preset: Preset, data: &'static str, title: &'static str) -> 
             config.evaluation.shown = if this.preset == Preset::Cifar { 8 } else { 12 };
         })
     };
-    Recording { experiment: Transition::NAME, preset, data, side: None, variant: None, title, run }
+    Recording { run, ..plain::<Transition>(preset, data, title) }
 }
 
 /// The two ends of Figure 1, sampled as in the paper: 10 Euler steps from σ = 80 to 0.002.
@@ -106,22 +106,14 @@ const fn paper_sampler(preset: Preset, data: &'static str, title: &'static str) 
         })
     };
     let variant = Some("paper-sampler");
-    Recording { experiment: Transition::NAME, preset, data, side: None, variant, title, run }
+    Recording { variant, run, ..plain::<Transition>(preset, data, title) }
 }
 
 const fn gaussian_bias(preset: Preset, data: &'static str, title: &'static str) -> Recording {
     let run = |this: &Recording, session: &Session<'_>| {
         session.run::<GaussianBias>(this, |config| config.seeds = SEEDS.collect())
     };
-    Recording {
-        experiment: GaussianBias::NAME,
-        preset,
-        data,
-        side: None,
-        variant: None,
-        title,
-        run,
-    }
+    Recording { run, ..plain::<GaussianBias>(preset, data, title) }
 }
 
 const fn strong(preset: Preset, data: &'static str, title: &'static str) -> Recording {
@@ -135,15 +127,7 @@ const fn strong(preset: Preset, data: &'static str, title: &'static str) -> Reco
             report
         }))
     };
-    Recording {
-        experiment: StrongGeneralization::NAME,
-        preset,
-        data,
-        side: None,
-        variant: None,
-        title,
-        run,
-    }
+    Recording { run, ..plain::<StrongGeneralization>(preset, data, title) }
 }
 
 const fn emergence(preset: Preset, data: &'static str, title: &'static str) -> Recording {
@@ -163,7 +147,7 @@ const fn emergence(preset: Preset, data: &'static str, title: &'static str) -> R
             report
         }))
     };
-    Recording { experiment: Emergence::NAME, preset, data, side: None, variant: None, title, run }
+    Recording { run, ..plain::<Emergence>(preset, data, title) }
 }
 
 /// A recording of an unchanged preset.
