@@ -119,10 +119,10 @@ async function loseDevice(page, lines) {
 
 siteTest(
   "a run to its end: the curve of its networks, and a table row that stays until it is deleted",
-  { widths: [1280, 390] },
-  async (page, { webgpu }) => {
+  { webgpu: [false], widths: [1280, 390] },
+  async (page) => {
     const chart = page.locator("#lab [data-part='lab-chart']");
-    await train(page, webgpu ? "gpu" : "cpu", webgpu ? 60 : 300);
+    await train(page, "cpu", 300);
     await has(page, "state", "done");
     const outcome = (await run(page).locator(".run-outcome").textContent()) ?? "";
     await page.locator("#announcements", { hasText: outcome }).waitFor();
@@ -141,8 +141,8 @@ siteTest(
   },
 );
 
-siteTest("pause, and resume", {}, async (page, { webgpu }) => {
-  await train(page, webgpu ? "gpu" : "cpu");
+siteTest("pause, and resume", { webgpu: [false] }, async (page) => {
+  await train(page, "cpu");
   await trainBeyond(page, 0);
   await press(page, "go");
   await has(page, "state", "paused");

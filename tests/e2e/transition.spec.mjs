@@ -367,10 +367,15 @@ const beyond = (page, least) =>
     { timeout: 60_000 },
   );
 
-/** Until a run is trained here, and drawn. @param {Page} page */
+/** Until a run is trained here, and its last step drawn. @param {Page} page */
 async function trained(page) {
   await inState(page, "done");
   await page.locator('#transition[data-origin="here"]').waitFor();
+  const last = (await step(page)).toLocaleString("en");
+  await page
+    .locator("#transition")
+    .getByText(new RegExp(`trained here, seed \\d+, step ${last}\\b`))
+    .waitFor();
 }
 
 /** The numbers that the run trained here has in the table of a chart. @param {Page} page @param {string} part */

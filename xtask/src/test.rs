@@ -31,15 +31,21 @@ struct Part {
     needs_site: bool,
 }
 
-/// Parts of one lane run one after the other, and the first two lanes side by side: much of their work
-/// uses one core.
+/// Parts of one lane run one after the other.
 #[derive(Clone, Copy, PartialEq)]
 enum Lane {
     Native,
     Page,
-    /// Runs alone after the others: pages that have to wait for the machine would fail their tests.
+    Chromium,
+    Firefox,
+    WebKit,
     Last,
 }
+
+/// Lanes run side by side where much of their work uses one core, and otherwise one after the other: pages that have
+/// to wait for the machine would fail their tests.
+const STAGES: [&[Lane]; 4] =
+    [&[Lane::Native, Lane::Page], &[Lane::Chromium], &[Lane::Firefox, Lane::WebKit], &[Lane::Last]];
 
 const PARTS: [Part; 17] = [
     Part::native("clippy", "no warning, native and wasm32, with and without training", clippy),
@@ -57,17 +63,18 @@ const PARTS: [Part; 17] = [
         .needs_site(),
     Part::page("web", "wasm-pack tests in headless Chromium and Firefox (tests/web_*.rs)", web)
         .needs(&[Package::Chromium, Package::ChromeDriver, Package::Firefox, Package::Vulkan]),
-    Part::last("e2e", "the built site in Chromium (tests/e2e/)", e2e)
+    Part::of(Lane::Chromium, "e2e", "the built site in Chromium (tests/e2e/)", e2e)
         .needs(&[Package::Chromium, Package::Fonts])
         .needs_site(),
-    Part::last(
+    Part::of(
+        Lane::Firefox,
         "firefox",
         "its core in Firefox, without and with WebGPU (tests/e2e/core/)",
         firefox,
     )
     .needs(&[Package::Firefox, Package::Vulkan, Package::Fonts])
     .needs_site(),
-    Part::last("webkit", "its core in WebKitGTK (tests/e2e/core/)", webkit)
+    Part::of(Lane::WebKit, "webkit", "its core in WebKitGTK (tests/e2e/core/)", webkit)
         .needs(&[Package::WebKit, Package::Screen, Package::Fonts])
         .needs_site(),
     Part::last("cancel", "cancelled work stops soon (tests/native/cancelling.rs)", cancel)
@@ -81,16 +88,20 @@ const PARTS: [Part; 17] = [
 type Run = fn(&mut Row) -> Result<()>;
 
 impl Part {
+    const fn of(lane: Lane, name: &'static str, about: &'static str, run: Run) -> Self {
+        Self { name, about, lane, run, needs: &[], needs_site: false }
+    }
+
     const fn native(name: &'static str, about: &'static str, run: Run) -> Self {
-        Self { name, about, lane: Lane::Native, run, needs: &[], needs_site: false }
+        Self::of(Lane::Native, name, about, run)
     }
 
     const fn page(name: &'static str, about: &'static str, run: Run) -> Self {
-        Self { lane: Lane::Page, ..Self::native(name, about, run) }
+        Self::of(Lane::Page, name, about, run)
     }
 
     const fn last(name: &'static str, about: &'static str, run: Run) -> Self {
-        Self { lane: Lane::Last, ..Self::native(name, about, run) }
+        Self::of(Lane::Last, name, about, run)
     }
 
     const fn needs(self, needs: &'static [Package]) -> Self {
@@ -139,11 +150,13 @@ pub(crate) fn test(only: &[String]) -> Result<ExitCode> {
             rows_now().push(row);
         }
     };
-    thread::scope(|scope| {
-        scope.spawn(|| run_lane(Lane::Native));
-        run_lane(Lane::Page);
-    });
-    run_lane(Lane::Last);
+    for lanes in STAGES {
+        thread::scope(|scope| {
+            for &lane in lanes {
+                scope.spawn(move || run_lane(lane));
+            }
+        });
+    }
 
     let mut rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
     rows.sort_by_key(|row| PARTS.iter().position(|part| part.name == row.name));

@@ -107,7 +107,11 @@ coreTest("the quick sweep, to its end: as recorded, and saved in every form", { 
   await page.open("?engine=cpu&transition.run=quick-faces#transition", "transition");
   await page.click('#transition .run-panel [data-action="main"]');
   await page.there('#transition .run-panel[data-state="done"]', 120_000);
-  await page.there('#transition[data-origin="here"]');
+  await page.until("the last step is drawn", () => {
+    const { step } = /** @type {HTMLElement} */ (document.querySelector("#transition .run-panel")).dataset;
+    const shown = document.querySelector('[data-live="transition.shown"]')?.textContent ?? "";
+    return shown.startsWith("trained here") && shown.endsWith(`step ${Number(step).toLocaleString("en")}`);
+  });
   await page.keepFiles();
   const save = async (/** @type {string} */ tool) => {
     await page.click(`[data-figure="transition"] [data-tool="${tool}"]`);
