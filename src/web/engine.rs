@@ -1,6 +1,8 @@
 //! `Engine`: where programs run.
 
+use js_sys::Promise;
 use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::future_to_promise;
 
 use super::{JsResult, Shared, fields};
 use crate::compute::{self, Control};
@@ -49,6 +51,15 @@ impl Engine {
     #[wasm_bindgen(js_name = setInteractive)]
     pub fn set_interactive(&self, interactive: bool) {
         self.control.set_interactive(interactive);
+    }
+
+    /// Measures how fast it multiplies matrices, in 10⁹ operations per second.
+    #[wasm_bindgen(unchecked_return_type = "Promise<number>")]
+    #[must_use]
+    pub fn rate(&self) -> Promise {
+        // The engine may be closed meanwhile.
+        let engine = self.inner.clone();
+        future_to_promise(async move { Ok(engine.rate().await.map_err(JsValue::from)?.into()) })
     }
 
     /// Which engine it is, on what, and why.

@@ -47,7 +47,7 @@ const runner = new Runner({
   storage: new RunStorage(() => window.indexedDB),
   locks: navigator.locks,
   choice: () => store.values.engine,
-  measure: () => engine.call("measure", {}),
+  measure: (choice) => engine.call("measure", { engine: choice }),
 });
 const badge = engineBadge(byId("engine"), byId("engine-panel"), live);
 const notice = byId("notice");

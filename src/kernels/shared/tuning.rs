@@ -59,6 +59,12 @@ impl Engine {
         Ok(Self::on(Gpu::open_tuned().await?))
     }
 
+    /// Measures the rate of a matrix multiply in GFLOP/s, on a layer of a small ensemble.
+    #[doc(hidden)]
+    pub async fn rate(&self) -> Result<f64> {
+        rate(self).await
+    }
+
     /// Chooses the engine that multiplies matrices faster on this machine.
     pub async fn auto() -> (Self, Choice) {
         Self::auto_of(Gpu::open().await).await

@@ -102,7 +102,7 @@
  *
  * @typedef {{
  *   open: {call: OpenCall, result: null},
- *   measure: {call: {}, result: EngineInfo["rates"]},
+ *   measure: {call: {engine: EngineChoice}, result: EngineInfo["rates"]},
  *   describe: {call: DescribeCall, result: DescribeResult},
  *   denoise: {call: DenoiseCall, result: DenoiseResult},
  *   sweep: {call: SweepCall, result: SweepResult},

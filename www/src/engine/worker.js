@@ -93,8 +93,9 @@ const handlers = {
     return null;
   },
 
-  async measure() {
-    await engines.open("auto");
+  async measure({ engine: choice }) {
+    const engine = await engines.open(choice);
+    if (choice !== "auto") return { [engine.info().kind]: await engine.rate() };
     await settle();
     return engines.rates;
   },

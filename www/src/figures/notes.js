@@ -84,7 +84,7 @@ function selfCheck(root, { engine: measurer, trainer, live }) {
         gpu.replaceWith(heading("gpu", false, problem));
         engines[1].problem = problem;
       });
-      const rates = await measurer.call("measure", {}, signal).catch(() => ({}));
+      const rates = await measurer.call("measure", { engine: "auto" }, signal).catch(() => ({}));
       showReport({ engines, rates, ...describeDevice(navigator, window) });
       live.announce(failed ? `${failed} of ${made} checks fail.` : `All ${made} checks hold.`);
     } catch (thrown) {

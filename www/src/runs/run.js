@@ -35,7 +35,7 @@ import { PREVIEW_MS, SNAPSHOT_MS, WorkerSlot } from "./worker-slot.js";
  * @property {Pick<RunStorage, "put" | "get" | "list" | "delete">} storage
  * @property {Pick<LockManager, "request">} [locks] what the browser's tabs have to themselves, if it sees to that
  * @property {() => EngineChoice} choice the engine that the reader chose
- * @property {() => Promise<EngineInfo["rates"]>} measure the speeds of both engines, the CPU's for one core
+ * @property {(choice: EngineChoice) => Promise<EngineInfo["rates"]>} measure the speed of an engine, or with "auto" of both; the CPU's is for one core
  */
 
 /** One slice of training: short enough for the reader to pause, long enough for the rest not to count. */
@@ -298,7 +298,7 @@ export class Run extends EventTarget {
   /** The engine to run on. @returns {Promise<"cpu" | "gpu">} */
   async #chooseEngine() {
     if (this.#choice !== "auto") return this.#choice;
-    const { cpu = 0, gpu = 0 } = await this.#deps.measure().catch(() => ({ cpu: 0, gpu: 0 }));
+    const { cpu = 0, gpu = 0 } = await this.#deps.measure("auto").catch(() => ({ cpu: 0, gpu: 0 }));
     // The CPU was measured on one core; here it has as many as there are shards.
     return gpu > cpu * (this.#plan?.shards.length ?? 1) ? "gpu" : "cpu";
   }

@@ -56,14 +56,14 @@ export class Runner extends EventTarget {
   }
 
   /**
-   * How long a run would take here, about. An engine that the reader chose is not measured for this alone.
+   * How long a run would take here, about.
    * @param {RunOptions} options
    * @returns {Promise<{seconds: number, engine: "cpu" | "gpu"} | undefined>} undefined when nobody knows
    */
   async estimate(options) {
     const { cores } = this.#deps;
     const choice = this.#deps.choice();
-    if (choice === "auto") this.#rates = await this.#deps.measure().catch(() => this.#rates);
+    this.#rates = { ...this.#rates, ...(await this.#deps.measure(choice).catch(() => ({}))) };
     return estimate(options, { cores, choice, rates: this.#rates, reached: this.#reached });
   }
 
