@@ -161,6 +161,24 @@ function variancesChart(root) {
   );
 }
 
+/**
+ * Labels at ends of lines: inside the chart, and none on another.
+ * @template {{variance: number, step: number}} L
+ * @param {L[]} labels
+ * @param {{variance: number, step: number}[]} points
+ */
+function lawLabels(labels, points) {
+  const range = (/** @type {number[]} */ values) =>
+    /** @type {const} */ ([Math.log(Math.min(...values)), Math.log(Math.max(...values))]);
+  const [low, high] = range(points.map(({ variance }) => variance));
+  const steps = labels.map(({ step }) => Math.log(step));
+  const places = labelPlaces(steps, range(points.map(({ step }) => step)), HEIGHT - 84);
+  return labels.map((label, i) => {
+    const anchor = Math.log(label.variance) < (low + high) / 2 ? "start" : "end";
+    return { ...label, anchor, step: Math.exp(places[i]) };
+  });
+}
+
 /** When axes emerge, against their variance. @param {HTMLElement} root */
 function timesChart(root) {
   return chart(
@@ -181,7 +199,9 @@ function timesChart(root) {
         ),
       options({ courses }) {
         const points = courses.flatMap((course) =>
-          modesOf(course).flatMap((mode) => (mode.step === null ? [] : { network: networkName(course), ...mode })),
+          modesOf(course).flatMap(({ step, ...mode }) =>
+            step === null ? [] : { network: networkName(course), ...mode, step },
+          ),
         );
         const laws = courses.flatMap((course) =>
           [true, false].flatMap((gains) => {
@@ -197,11 +217,14 @@ function timesChart(root) {
               key: `${networkName(course)} ${gains}`,
               variance,
               step: law.scale * variance ** law.exponent,
-              gains,
-              // Where there is room: on the side of the other axes.
+              // At one end, on the side of the other axes.
               label: (end === 0) === gains ? `${networkName(course)}: λ to the ${signed(law.exponent)}` : "",
             }));
           }),
+        );
+        const labels = lawLabels(
+          laws.filter(({ label }) => label),
+          points,
         );
         return {
           height: HEIGHT,
@@ -228,21 +251,18 @@ function timesChart(root) {
               ),
             ]),
             line(laws, { x: "variance", y: "step", z: "key", stroke: "var(--ink)", strokeWidth: 1.5 }),
-            ...["MLP", "U-Net"].flatMap((network, i) =>
-              [true, false].map((gains) =>
-                text(
-                  laws.filter((law) => law.network === network && law.gains === gains),
-                  {
-                    x: "variance",
-                    y: "step",
-                    text: "label",
-                    textAnchor: gains ? "end" : "start",
-                    dx: gains ? -10 : 10,
-                    // The lines of the two may end at the same place.
-                    dy: i === 0 ? -8 : 8,
-                    ...HALO,
-                  },
-                ),
+            .../** @type {const} */ (["start", "end"]).map((anchor) =>
+              text(
+                labels.filter((label) => label.anchor === anchor),
+                {
+                  x: "variance",
+                  y: "step",
+                  text: "label",
+                  textAnchor: anchor,
+                  dx: anchor === "end" ? -10 : 10,
+                  dy: -8,
+                  ...HALO,
+                },
               ),
             ),
           ],
