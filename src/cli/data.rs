@@ -1,14 +1,15 @@
 //! Where the images come from, and `data`, which shows them.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use clap::{Args, ValueEnum};
 use hidden_gaussian::data::cifar10::fetch::{PACKAGE_BYTES, fetch as fetch_cifar10};
 use hidden_gaussian::data::faces::faces;
 use hidden_gaussian::data::{
-    Channels, Dataset, Fit, Labels, Options, Recipe, Split, cifar10, read,
+    CIFAR10, Channels, Dataset, FACES, Fit, Labels, Options, Recipe, SetEntry, SetOrigin, Split,
+    cifar10, read,
 };
 use hidden_gaussian::experiment::Preset;
 use hidden_gaussian::rng::fresh_seed;
@@ -21,11 +22,6 @@ use super::{Data, json};
 
 /// Most images that are held out from training.
 const HELD_OUT: usize = 500;
-
-/// The set that is drawn instead of read.
-const FACES: &str = "faces";
-/// The set that is downloaded.
-const CIFAR10: &str = "cifar10";
 
 /// The folder of the shipped sets in the repository.
 const SHIPPED: &str = "www/public/data";
@@ -127,12 +123,12 @@ impl Source {
             Preset::CifarQuick | Preset::Cifar => CIFAR10,
             _ => FACES,
         });
-        let side = match name {
-            // Half of their 28 pixels, where the network allows it.
-            "fashion" | "mnist" if matches!(preset, Preset::Quick | Preset::Main) => Some(14),
-            FACES | "patches" | "fashion" | "mnist" => Some(preset.side()),
-            _ => None,
-        };
+        let shipped = SetEntry::find(name).filter(|entry| entry.origin != SetOrigin::Fetched);
+        let side = shipped.map(|entry| match preset {
+            // An MLP takes any size, so images are halved where that leaves enough of them.
+            Preset::Quick | Preset::Main => preset.side().max(entry.side / 2),
+            _ => preset.side(),
+        });
         let named = self.colour.then_some(ChannelsName::Colour);
         let channels = self.channels.or(named).map(|channels| match channels {
             ChannelsName::Grey => Channels::Grey,
@@ -184,8 +180,8 @@ fn load(
     seed: u64,
     count: usize,
 ) -> Result<Dataset> {
-    let set = match name {
-        FACES => {
+    let set = match SetEntry::find(name).map(|entry| entry.origin) {
+        Some(SetOrigin::Drawn) => {
             if options.channels == Some(Channels::Colour) {
                 return Err(Error::bad_input(
                     "Faces are grey",
@@ -196,8 +192,8 @@ fn load(
             let count = u32::try_from(count).unwrap_or(u32::MAX);
             faces(seed, count, options.size.unwrap_or(Preset::Quick.side()))?
         }
-        CIFAR10 => cifar10(options)?,
-        "patches" | "fashion" | "mnist" => {
+        Some(SetOrigin::Fetched) => cifar10(options)?,
+        Some(SetOrigin::Packed) => {
             let path = Path::new(SHIPPED).join(format!("{name}.bin"));
             if !path.exists() {
                 return Err(Error::bad_input(
@@ -207,7 +203,7 @@ fn load(
             }
             read(&path, options)?
         }
-        path => read(&PathBuf::from(path), options)?,
+        None => read(Path::new(name), options)?,
     };
     match class {
         Some(class) => set.class(class),

@@ -78,7 +78,7 @@ enum Command {
     /// Download a data set that is not shipped with this program
     Fetch(data::Fetch),
     /// Print the tables of denoisers, experiments, data sets and presets as JSON
-    Tables,
+    Tables(tables::Tables),
     /// Record the runs that are shipped with the page
     Record(record::Record),
     /// Check that this machine computes correctly
@@ -240,7 +240,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Metrics(args) => metrics::command(&args),
         Command::Data(args) => data::command(&args),
         Command::Fetch(args) => data::fetch(&args),
-        Command::Tables => tables::command(),
+        Command::Tables(args) => tables::command(&args),
         Command::Record(args) => record::command(&args),
         Command::Check(args) => check::command(&args),
         Command::Reproduce(args) => claims::command(&args),

@@ -7,7 +7,7 @@
 //! The spread of the parameters keeps brightness from swamping everything else: at 12×12, about 15
 //! principal components hold 90 % of the variance and about 46 hold 99 %.
 
-use super::{About, Dataset, Shape, check_total};
+use super::{About, Dataset, FACES, Shape, check_total};
 use crate::{
     error::{Error, Result},
     rng::{Draw, Philox, Stream},
@@ -45,7 +45,7 @@ pub fn faces(seed: u64, count: u32, size: usize) -> Result<Dataset> {
         Face::new(seed, index).draw(size, image);
     }
     let about = About {
-        set: "faces".into(),
+        set: FACES.into(),
         name: "Faces".into(),
         source: "Drawn by this program from random parameters".into(),
         licence: "MIT OR Apache-2.0".into(),

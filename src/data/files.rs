@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use super::archive::{Entry, zip_entries};
 use super::cifar10::{LICENCE, RECORD, SOURCE, TRAIN, fetch};
 use super::import::{MAX_BYTES, import, is_picture};
-use super::{Builder, Dataset, Format, Labels, Options, Picture, cifar, detect};
+use super::{Builder, CIFAR10, Dataset, Format, Labels, Options, Picture, cifar, detect};
 use crate::error::{Error, Result};
 
 /// Reads CIFAR-10 from the user's cache: its 50,000 training images, with its 10,000 test images.
@@ -22,7 +22,7 @@ pub fn cifar10(options: &Options) -> Result<Dataset> {
         fetch::read().map_err(|problem| Error::bad_input(problem.message, problem.hint))?;
     let (train, test) = records.split_at(TRAIN * RECORD);
     let mut set = cifar::import("CIFAR-10", train, options)?;
-    set.about.set = "cifar10".into();
+    set.about.set = CIFAR10.into();
     set.about.source = SOURCE.into();
     set.about.licence = LICENCE.into();
     set.with_test(cifar::import("CIFAR-10", test, options)?)

@@ -33,7 +33,7 @@ pub use images::Picture;
 pub use import::{Format, MAX_BYTES, detect, import};
 pub use labels::Labels;
 pub use recipe::Recipe;
-pub use sets::{SETS, SetEntry, SetOrigin};
+pub use sets::{CIFAR10, FACES, SETS, SetEntry, SetOrigin};
 pub use training_sets::TrainingSets;
 pub(crate) use training_sets::mean_image;
 

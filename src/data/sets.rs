@@ -12,6 +12,10 @@ pub struct SetEntry {
     pub title: &'static str,
     /// How the images of the set are obtained.
     pub origin: SetOrigin,
+    /// Pixels per side of its images: as the page shows them if they are drawn, otherwise as they are stored.
+    pub side: usize,
+    /// 1 for grey images, 3 for images in colour.
+    pub channels: usize,
 }
 
 /// How the images of a set are obtained.
@@ -22,13 +26,38 @@ pub enum SetOrigin {
     Drawn,
     /// The images are packed into a file beside the page.
     Packed,
+    /// Natively all images are downloaded once; some of them are packed into a file beside the page.
+    Fetched,
 }
+
+/// Name of the set that is drawn.
+pub const FACES: &str = "faces";
+/// Name of the set that is downloaded.
+pub const CIFAR10: &str = "cifar10";
 
 /// Every named data set.
 pub static SETS: [SetEntry; 5] = [
-    SetEntry { name: "faces", title: "Faces", origin: SetOrigin::Drawn },
-    SetEntry { name: "patches", title: "Patches of photographs", origin: SetOrigin::Packed },
-    SetEntry { name: "fashion", title: "Fashion-MNIST", origin: SetOrigin::Packed },
-    SetEntry { name: "mnist", title: "MNIST", origin: SetOrigin::Packed },
-    SetEntry { name: "cifar10", title: "CIFAR-10", origin: SetOrigin::Packed },
+    entry(FACES, "Faces", SetOrigin::Drawn, 16, 1),
+    entry("patches", "Patches of photographs", SetOrigin::Packed, 16, 1),
+    entry("fashion", "Fashion-MNIST", SetOrigin::Packed, 28, 1),
+    entry("mnist", "MNIST", SetOrigin::Packed, 28, 1),
+    entry(CIFAR10, "CIFAR-10", SetOrigin::Fetched, 32, 3),
 ];
+
+const fn entry(
+    name: &'static str,
+    title: &'static str,
+    origin: SetOrigin,
+    side: usize,
+    channels: usize,
+) -> SetEntry {
+    SetEntry { name, title, origin, side, channels }
+}
+
+impl SetEntry {
+    /// The row of the set `name`.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        SETS.iter().find(|entry| entry.name == name)
+    }
+}

@@ -72,7 +72,7 @@ export interface DatasetInfo {
   hash: string;
 }
 
-/** The names of denoisers: `tables.json` describes each. */
+/** The names of denoisers. */
 export type DenoiserId = "trained" | "linear" | "gaussian" | "empirical" | "ls" | "els" | "pca-locality" | "mixture";
 
 /** Something for each denoiser that was evaluated. */

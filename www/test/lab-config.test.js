@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { describe, labOptions, presetValues } from "../src/runs/lab-config.js";
 import { defaults } from "../src/state/parameters.js";
-import TABLES from "../src/tables.json" with { type: "json" };
+import DENOISER_TABLE from "../src/tables/denoisers.json" with { type: "json" };
+import EXPERIMENT_TABLE from "../src/tables/experiments.json" with { type: "json" };
 
 test("untouched settings are the preset, on as many images as the run needs", () => {
   assert.deepEqual(labOptions(defaults()), {
@@ -37,7 +38,7 @@ test("theories are measured beside the networks, after the paper's denoisers", (
   assert.equal(beside("paper"), undefined);
   assert.deepEqual(beside("els"), { evaluation: { denoisers: ["gaussian", "empirical", "els"] } });
   const all = /** @type {any} */ (beside("all")).evaluation.denoisers;
-  const fitted = TABLES.denoisers.filter(({ needs }) => needs === "fit");
+  const fitted = DENOISER_TABLE.filter(({ needs }) => needs === "fit");
   assert.deepEqual(
     all,
     fitted.map(({ id }) => id),
@@ -78,7 +79,7 @@ test("the reader's own images are as they were read", () => {
 test("a run in words, before and after it is known in full", () => {
   const options = labOptions({ ...defaults(), "lab.steps": "500" });
   assert.deepEqual(describe(options), {
-    title: `${TABLES.experiments[0].title}, quick, faces 12 × 12`,
+    title: `${EXPERIMENT_TABLE[0].title}, quick, faces 12 × 12`,
     details: "seed 1 · steps 500",
   });
   const train = { architecture: { kind: "mlp", width: 192, depth: 2 }, steps: 500, batch: 32, rate: 0.004 };

@@ -4,7 +4,8 @@ import { HIDDEN_MS, watchAttendance } from "../src/runs/attendance.js";
 import { estimate, gigaflop } from "../src/runs/estimate.js";
 import { dataOf, offers, presetOf } from "../src/runs/offers.js";
 import { DATA_SETS } from "../src/state/data-sets.js";
-import TABLES from "../src/tables.json" with { type: "json" };
+import PRESET_TABLE from "../src/tables/presets.json" with { type: "json" };
+import GIGAFLOP_TABLE from "../src/tables/gigaflop.json" with { type: "json" };
 
 /** @import { ExperimentName } from "../pkg/hidden_gaussian.js" */
 
@@ -16,7 +17,7 @@ import TABLES from "../src/tables.json" with { type: "json" };
  */
 const recorded = (experiment, run, set) =>
   /** @type {any} */ ({
-    config: /** @type {any} */ (TABLES.presets)[experiment][presetOf(run)],
+    config: /** @type {any} */ (PRESET_TABLE)[experiment][presetOf(run)],
     data: { set, size: 12, count: 4596, seed: 1, heldOut: 500 },
   });
 
@@ -44,7 +45,7 @@ test("the first offer trains what is recorded, from the reader's seed", () => {
 });
 
 test("what is smaller says what it is, and is less work", () => {
-  for (const experiment of /** @type {ExperimentName[]} */ (Object.keys(TABLES.presets))) {
+  for (const experiment of /** @type {ExperimentName[]} */ (Object.keys(PRESET_TABLE))) {
     const [first, second] = offers(experiment, "main-faces", recorded(experiment, "main-faces", "faces"), 1);
     assert.equal(first.label, "Train it here");
     assert.match(second.label, /\d/);
@@ -98,7 +99,7 @@ test("what is recorded over training is trained on the same images, and the butt
 test("the work of a run is that of its preset, in proportion to networks and steps", () => {
   const quick = { experiment: /** @type {const} */ ("transition"), preset: /** @type {const} */ ("quick") };
   const whole = gigaflop(quick);
-  assert.equal(whole, TABLES.gigaflop.transition.quick);
+  assert.equal(whole, GIGAFLOP_TABLE.transition.quick);
   assert.equal(gigaflop({ ...quick, config: { seeds: [1, 2, 3] } }), 3 * whole);
   assert.equal(gigaflop({ ...quick, config: { train: { steps: 1000 } } }), whole / 2);
   // What the lab changes of a network leaves the rest of it as it is.
@@ -109,10 +110,10 @@ test("the work of a run is that of its preset, in proportion to networks and ste
   assert.ok(gigaflop({ ...quick, config: { train: { architecture: { kind: "mlp", width: 48 } } } }) < whole / 4);
   const unet = { kind: "unet", width: 16, levels: 2 };
   const data = { set: "faces", size: 16, count: 0, seed: 1, heldOut: 64 };
-  const { batch, steps } = TABLES.presets.transition.faithful.train;
-  const { sizes } = TABLES.presets.transition.faithful;
+  const { batch, steps } = PRESET_TABLE.transition.faithful.train;
+  const { sizes } = PRESET_TABLE.transition.faithful;
   const config = { sizes, train: { architecture: unet, batch, steps } };
-  assert.equal(gigaflop({ ...quick, config, data }), TABLES.gigaflop.transition.faithful);
+  assert.equal(gigaflop({ ...quick, config, data }), GIGAFLOP_TABLE.transition.faithful);
 });
 
 test("theories beside the networks take their time", () => {

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DENOISERS, FITTED, TABLE, THEORIES } from "../src/reports/denoisers.js";
-import { SET_TITLES } from "../src/state/data-sets.js";
 import { parameters } from "../src/state/parameters.js";
-import TABLES from "../src/tables.json" with { type: "json" };
+import DENOISER_TABLE from "../src/tables/denoisers.json" with { type: "json" };
+import EXPERIMENT_TABLE from "../src/tables/experiments.json" with { type: "json" };
+import SET_TABLE from "../src/tables/data-sets.json" with { type: "json" };
+import PRESET_TABLE from "../src/tables/presets.json" with { type: "json" };
 
 /** @import { DenoiserId, ExperimentName } from "../pkg/hidden_gaussian.js" */
+/** @import { PageSet } from "../src/state/data-sets.js" */
 
 test("every denoiser of the library has a style of its own", () => {
   for (const { id, short, colour, marker } of TABLE) assert.ok(short && colour && marker, `${id} has no style`);
@@ -45,7 +48,7 @@ test("the names that types spell out are those of the library", () => {
   };
   assert.deepEqual(
     Object.keys(denoisers),
-    TABLES.denoisers.map(({ id }) => id),
+    DENOISER_TABLE.map(({ id }) => id),
   );
   /** @type {Record<ExperimentName, true>} */
   const experiments = {
@@ -56,11 +59,13 @@ test("the names that types spell out are those of the library", () => {
     clocks: true,
     modes: true,
   };
-  assert.deepEqual(Object.keys(experiments).sort(), TABLES.experiments.map(({ name }) => name).sort());
-  assert.deepEqual(Object.keys(TABLES.presets).sort(), Object.keys(experiments).sort());
+  assert.deepEqual(Object.keys(experiments).sort(), EXPERIMENT_TABLE.map(({ name }) => name).sort());
+  assert.deepEqual(Object.keys(PRESET_TABLE).sort(), Object.keys(experiments).sort());
+  /** @type {Record<PageSet, true>} */
+  const sets = { faces: true, patches: true, fashion: true, mnist: true, cifar10: true };
   assert.deepEqual(
-    SET_TITLES,
-    TABLES.dataSets.map(({ name, title }) => [name, title]),
+    Object.keys(sets),
+    SET_TABLE.map(({ name }) => name),
   );
 });
 
@@ -71,7 +76,7 @@ test("the lab offers what the library has", () => {
   };
   assert.deepEqual(
     values("lab.experiment"),
-    TABLES.experiments.map(({ name }) => name),
+    EXPERIMENT_TABLE.map(({ name }) => name),
   );
-  assert.deepEqual(values("lab.data"), [...TABLES.dataSets.map(({ name }) => name), "own"]);
+  assert.deepEqual(values("lab.data"), [...SET_TABLE.map(({ name }) => name), "own"]);
 });

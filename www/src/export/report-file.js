@@ -2,7 +2,7 @@
  * Reports that the command line wrote: of one experiment (`--json`), or of a whole sweep (`sweep merge`), which has a report
  * for each cell of its grid.
  */
-import TABLES from "../tables.json" with { type: "json" };
+import EXPERIMENT_TABLE from "../tables/experiments.json" with { type: "json" };
 import { toFailure } from "../engine/protocol.js";
 import { parseReport } from "../reports/report.js";
 
@@ -50,7 +50,7 @@ const notReport = ({ name }) => ({
 
 /** @param {any} report */
 const isReport = (report) =>
-  TABLES.experiments.some(({ name }) => name === report?.experiment) &&
+  EXPERIMENT_TABLE.some(({ name }) => name === report?.experiment) &&
   report.findings !== undefined &&
   report.shape !== undefined &&
   report.data !== undefined &&

@@ -1,5 +1,5 @@
 /** The lab: runs with every setting, over each other in one chart, kept in one table. */
-import TABLES from "../tables.json" with { type: "json" };
+import PRESET_TABLE from "../tables/presets.json" with { type: "json" };
 import { fetchFile, toFailure } from "../engine/protocol.js";
 import { openRun } from "../export/archive.js";
 import { openReports } from "../export/report-file.js";
@@ -34,7 +34,7 @@ const UNDO_MS = 10_000;
 
 /** What a reader may want to know first: changes of the quick preset. @type {Record<string, Partial<Values>>} */
 export const SUGGESTIONS = {
-  steps: { "lab.steps": String(2 * TABLES.presets.transition.quick.train.steps) },
+  steps: { "lab.steps": String(2 * PRESET_TABLE.transition.quick.train.steps) },
   width: { "lab.width": "48" },
   unet: { "lab.network": "unet", "lab.data": "mnist", "lab.width": "16", "lab.steps": "600", "lab.sizes": "16 64 256" },
 };

@@ -1,5 +1,5 @@
 /** The denoisers: the library's table, with how each is drawn in every figure. The colours stand in denoisers.css. */
-import TABLES from "../tables.json" with { type: "json" };
+import DENOISER_TABLE from "../tables/denoisers.json" with { type: "json" };
 
 /** @import { DenoiserId } from "../../pkg/hidden_gaussian.js" */
 
@@ -25,7 +25,7 @@ const STYLES = {
 };
 
 /** All of them, in the order of the table. */
-export const TABLE = TABLES.denoisers.map((row) => {
+export const TABLE = DENOISER_TABLE.map((row) => {
   const id = /** @type {DenoiserId} */ (row.id);
   return { ...row, id, ...STYLES[id] };
 });

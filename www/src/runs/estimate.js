@@ -1,5 +1,7 @@
 /** How long a run would take on this machine, before anything is trained: its operations over the rate of the engine. */
-import TABLES from "../tables.json" with { type: "json" };
+import DENOISER_TABLE from "../tables/denoisers.json" with { type: "json" };
+import PRESET_TABLE from "../tables/presets.json" with { type: "json" };
+import GIGAFLOP_TABLE from "../tables/gigaflop.json" with { type: "json" };
 
 /**
  * @import { EngineInfo, RunOptions } from "../engine/protocol.js"
@@ -35,7 +37,7 @@ function networkSteps({ sizes = [], seeds, train, trainLong, widths = [], widthS
  * @param {number} dim
  */
 function theoriesGigaflop({ sizes = [], evaluation }, dim) {
-  const later = TABLES.denoisers.filter(({ id, equation }) => equation === null && evaluation?.denoisers?.includes(id));
+  const later = DENOISER_TABLE.filter(({ id, equation }) => equation === null && evaluation?.denoisers?.includes(id));
   if (later.length === 0) return 0;
   const { samples, samplerSteps, method, images, sigmas } = evaluation;
   const denoised = samples * samplerSteps * (method === "heun" ? 2 : 1) + 5 * images * sigmas.length;
@@ -58,7 +60,7 @@ export const networkCount = ({ sizes = [], seeds, widths = [], widthSizes = [], 
  * @returns {any}
  */
 export function configOf({ experiment, preset, config = {} }) {
-  const base = /** @type {any} */ (TABLES.presets)[experiment][preset];
+  const base = /** @type {any} */ (PRESET_TABLE)[experiment][preset];
   /** @param {any} train @param {any} [changes] */
   const changed = (train, changes) => ({
     ...train,
@@ -104,7 +106,7 @@ export function gigaflop(options) {
   const { height = 0, width = 0 } = base.train.architecture.shape ?? {};
   const usual = height * width || MLP_PIXELS;
   const pixels = data ? data.size ** 2 : usual;
-  const whole = /** @type {any} */ (TABLES.gigaflop)[experiment][preset];
+  const whole = /** @type {any} */ (GIGAFLOP_TABLE)[experiment][preset];
   const perStep = stepCost(config.train, pixels) / stepCost(base.train, usual);
   return (whole * perStep * networkSteps(config)) / networkSteps(base) + theoriesGigaflop(config, pixels);
 }

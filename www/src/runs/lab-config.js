@@ -4,7 +4,8 @@ import { besides } from "../reports/denoisers.js";
 import { channelsOf, RECORDED } from "../state/data-sets.js";
 import { keys, parameter } from "../state/parameters.js";
 // What `hidden-gaussian tables` prints: the library with training need not be there to show it.
-import TABLES from "../tables.json" with { type: "json" };
+import EXPERIMENT_TABLE from "../tables/experiments.json" with { type: "json" };
+import PRESET_TABLE from "../tables/presets.json" with { type: "json" };
 
 /**
  * @import { ExperimentName, Recipe as DataRecipe } from "../../pkg/hidden_gaussian.js"
@@ -15,7 +16,7 @@ import TABLES from "../tables.json" with { type: "json" };
  */
 
 /** @type {Record<ExperimentName, Record<Preset, Record<string, any>>>} */
-const PRESETS = TABLES.presets;
+const PRESETS = PRESET_TABLE;
 /** A network of the other kind than the preset's begins as the preset of its kind does. */
 const NETWORKS = {
   mlp: PRESETS.transition.quick.train.architecture,
@@ -215,7 +216,7 @@ export function presetValues(values, own) {
 const plain = (value) => String(Number(value.toPrecision(6)));
 
 /** @type {Record<string, string>} */
-const TITLES = Object.fromEntries(TABLES.experiments.map(({ name, title }) => [name, title]));
+const TITLES = Object.fromEntries(EXPERIMENT_TABLE.map(({ name, title }) => [name, title]));
 
 /** What the places in a configuration are called in the lab. */
 const NAMES = new Map([

@@ -3,7 +3,8 @@
  * A parameter's key is also its name in the URL; a dot separates the figure from the setting. What the reader counts,
  * counts from one.
  */
-import TABLES from "../tables.json" with { type: "json" };
+import DENOISER_TABLE from "../tables/denoisers.json" with { type: "json" };
+import EXPERIMENT_TABLE from "../tables/experiments.json" with { type: "json" };
 import { SET_TITLES } from "./data-sets.js";
 import { choice, field, logRange, range, seed, stops, whole, wholes } from "./parameter-kinds.js";
 import { EXPECT, RUN, RUN_FILE } from "./permalink.js";
@@ -25,9 +26,10 @@ import { EXPECT, RUN, RUN_FILE } from "./permalink.js";
  */
 
 /** The theories that came after the paper, as the lab offers them. @type {[string, string][]} */
-const THEORIES = TABLES.denoisers
-  .filter(({ equation }) => equation === null)
-  .map(({ id, symbol }) => [id, `+ ${symbol}`]);
+const THEORIES = DENOISER_TABLE.filter(({ equation }) => equation === null).map(({ id, symbol }) => [
+  id,
+  `+ ${symbol}`,
+]);
 
 /** Sizes of training sets in the runs of Figure 1. A run need not have all; the nearest one is shown. */
 const SIZES = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 50000];
@@ -36,7 +38,7 @@ const SIZES = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 5000
 const DATA = [...SET_TITLES, ["own", "Your own"]];
 
 /** @type {[ExperimentName, string][]} */
-const EXPERIMENTS = TABLES.experiments.map(({ name, title }) => [/** @type {ExperimentName} */ (name), title]);
+const EXPERIMENTS = EXPERIMENT_TABLE.map(({ name, title }) => [/** @type {ExperimentName} */ (name), title]);
 
 /** @type {[Preset, string][]} */
 const PRESETS = [

@@ -11,7 +11,8 @@
  *   largest: number,
  * }} Match
  */
-import TABLES from "../tables.json" with { type: "json" };
+import EXPERIMENT_TABLE from "../tables/experiments.json" with { type: "json" };
+import PRESET_TABLE from "../tables/presets.json" with { type: "json" };
 import { clockNumbers } from "../reports/clocks.js";
 import { modeNumbers } from "../reports/modes.js";
 import { isPageSet } from "./data-sets.js";
@@ -125,7 +126,7 @@ export function fromLink(values) {
 
 /** How `run` is written: experiment, preset, seed, and the data with its size, seed, count and held-out count. */
 export const RUN = new RegExp(
-  `^(${TABLES.experiments.map(({ name }) => name).join("|")})_(${Object.keys(TABLES.presets.transition).join("|")})_` +
+  `^(${EXPERIMENT_TABLE.map(({ name }) => name).join("|")})_(${Object.keys(PRESET_TABLE.transition).join("|")})_` +
     "(\\d{1,16})_([a-z0-9]+)_(\\d{1,3})_(\\d{1,16})_(\\d{1,7})_(\\d{1,7})$",
 );
 /** `run` may also be a file of reports, at an address relative to the page. */
