@@ -6,7 +6,7 @@ import { canvas, element } from "../ui/dom.js";
 import { count, fixed, noted, percent, sentences } from "../ui/format.js";
 import { decodeImages, drawRow } from "../ui/images.js";
 import { axisName, crosses, HALO, title } from "../ui/marks.js";
-import { describe, imagesOf } from "../reports/describe.js";
+import { describe } from "../reports/describe.js";
 import { provenance } from "../reports/provenance.js";
 import { memorized, trained } from "../reports/report.js";
 import { bySeeds, estimateColumns, estimateValues, rangeOf, seedCount, seedsSentence } from "../reports/seeds.js";
@@ -78,7 +78,6 @@ export function agreementFigure(root, page, source) {
       const [first, last] = [sizes[0], sizes[sizes.length - 1]];
       /** A number of one size, which leads to it. @param {Agreement} agreement @param {string} text */
       const of = (agreement, text) => ({ text, to: { "emergence.agreementN": agreement.n }, figure: "agreement" });
-      const isOther = report.data.set !== dataOf(values["transition.run"]);
       live.set({
         "agreement.source": provenance(report, source.shownOrigin.file),
         "agreement.networks": describe(report),
@@ -86,9 +85,6 @@ export function agreementFigure(root, page, source) {
           seedCount(report.findings, (agreement) => agreement.n),
           { unit: "pair", range: "bars span their range, and the samples are the first pair’s" },
         ),
-        "agreement.instead": isOther
-          ? `This was not recorded on the images chosen above; shown are ${imagesOf(report)}.`
-          : "",
         "agreement.n": count(n),
         "agreement.memorized": noted(
           chosen.networks.map((network) => percent(memorized(network).mean)).join(" and "),
@@ -114,6 +110,10 @@ export function agreementFigure(root, page, source) {
   /** @param {Report<"strong-generalization">} report */
   const keep = async (report) => {
     latest = { report, run: (await source.name()).slice(EXPERIMENT.length + 1) };
+    const isOther = latest.run !== store.values["transition.run"];
+    live.set({
+      "agreement.instead": isOther ? `Not recorded for the choice above. Shown instead: ${describe(report)}.` : "",
+    });
     panel.draw();
   };
   const panel = runPanel(element(root, "run"), page, {

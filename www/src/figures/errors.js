@@ -3,7 +3,6 @@ import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
 import { chart } from "../ui/chart.js";
 import { FITTED } from "../reports/denoisers.js";
 import { mapDenoisers } from "../reports/map-denoisers.js";
-import { HIGH_NOISE, LOW_NOISE } from "../reports/verdicts.js";
 import { liveFigure, SETTING, setting } from "./figure.js";
 import { fixed, significant } from "../ui/format.js";
 import { parameters } from "../state/parameters.js";
@@ -71,17 +70,24 @@ export function errorsFigure(root, page) {
     draw(result) {
       latest = result;
       redraw();
-      const { sigmas, between, effective } = result;
-      live.claim(
-        "denoise.mean",
-        sigmas.every((sigma, i) => sigma < HIGH_NOISE || between[i] < 0.1),
-      );
-      live.claim(
-        "denoise.lookup",
-        sigmas.every((sigma, i) => sigma > LOW_NOISE || effective[i] < 1.5),
-      );
+      const { high, low } = decisive(result);
+      live.set({ "denoise.high": significant(high ?? NaN, 2), "denoise.low": significant(low ?? NaN, 2) });
+      live.claim("denoise.mean", high !== undefined);
+      live.claim("denoise.lookup", low !== undefined);
     },
   });
+}
+
+/**
+ * Between which noise levels it is decided which image appears: from `high` on most images contribute and the denoisers agree, up
+ * to `low` there is but one. Undefined where that is so at no level.
+ * @param {SweepResult} result
+ */
+function decisive({ sigmas, between, effective }) {
+  const most = Math.max(...effective) / 2;
+  const first = sigmas.findLastIndex((_, i) => between[i] >= 0.1 || effective[i] < most) + 1;
+  const several = effective.findIndex((count) => count >= 1.5);
+  return { high: sigmas[first], low: several > 0 ? sigmas[several - 1] : undefined };
 }
 
 /** @param {HTMLElement} root */

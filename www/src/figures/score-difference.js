@@ -15,7 +15,15 @@ import { estimateColumns, estimateValues, seedsSentence } from "../reports/seeds
 import { offerRecorded, reportFigure } from "./report-figure.js";
 import { offers } from "../runs/offers.js";
 import { runPanel } from "../runs/run-panel.js";
-import { compareEstimates, FEW_COPIES, MANY_COPIES, MIDDLE_SIGMA, RELATION } from "../reports/verdicts.js";
+import {
+  ageOf,
+  ALIKE,
+  compareEstimates,
+  FEW_COPIES,
+  MANY_COPIES,
+  MIDDLE_SIGMA,
+  RELATION,
+} from "../reports/verdicts.js";
 
 /**
  * @import { Bias, DenoiserId, Estimate } from "../../pkg/hidden_gaussian.js"
@@ -40,12 +48,6 @@ const FIGURES = ["score-difference", "paths", "alignment"];
 /** The noise levels that the axis has at least; a preview has a few only. */
 const LEVELS = [0.05, 10];
 const HEIGHT = 260;
-/** What the error of the network with many images says about it, by how it compares with D_G's. */
-const AGES = {
-  smaller: "So it has learned more than mean and covariance, and is still close to the Gaussian denoiser.",
-  equal: "So it has learned about as much as mean and covariance provide; Section IV follows it over time.",
-  larger: "So it has yet to learn all that mean and covariance provide; Section IV follows it over time.",
-};
 /** Pixels that two labels need between them. */
 const LABEL_ROOM = 26;
 
@@ -136,7 +138,8 @@ export function scoreDifferenceFigure(root, page, source) {
       "bias.many.error": estimate(trained.error.heldOut[at]),
       "bias.many.errorGaussian": estimate(gaussian?.error.heldOut[at]),
       // At small budgets a network with many images may only just have got to where it is linear.
-      "bias.age": !isSound(many) || !relation ? "" : AGES[relation],
+      "bias.age":
+        !isSound(many) || !relation ? "" : ageOf(relation, (cosineWith(many, "gaussian")?.mean ?? 0) >= ALIKE),
       ...Object.fromEntries(
         OTHERS.map(({ id }) => [`bias.many.${id}`, on("heldOut", differences(many, id)?.heldOut[at])]),
       ),
@@ -296,7 +299,7 @@ const curvesOf = ({ sigmas, models }, split) =>
 function nature(model) {
   if (!isSound(model)) return "Diverged";
   const { mean } = memorized(model);
-  return mean > MANY_COPIES ? "Memorizing" : mean < FEW_COPIES ? "Generalizing" : "In between";
+  return mean > MANY_COPIES ? "It copies" : mean < FEW_COPIES ? "It generalizes" : "In between";
 }
 
 /** The largest difference in either split, so that the switch does not move the axis. @param {Bias} model */

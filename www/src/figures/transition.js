@@ -26,7 +26,7 @@ import {
   spread,
   transitionSentence,
 } from "../reports/transition.js";
-import { ALIKE, compareEstimates, DETAIL_SIGMA, RELATION } from "../reports/verdicts.js";
+import { ageOf, ALIKE, compareEstimates, DETAIL_SIGMA, RELATION } from "../reports/verdicts.js";
 import { drawSamples } from "../ui/images.js";
 import { nearestStop } from "../reports/nearest.js";
 
@@ -276,7 +276,7 @@ function tell({ live }, { recorded, sweep, sigma }) {
     "transition.error.trained": end(fixed(error.mean, 3)),
     "transition.error.gaussian": fixed(errorGaussian?.mean ?? NaN, 3),
     "transition.error.sigma": significant(sweep.sigmas[detail]),
-    "transition.age": sweep.final && many.every(isSound) && relation ? age(relation, cosine[1] >= ALIKE) : "",
+    "transition.age": sweep.final && many.every(isSound) && relation ? ageOf(relation, cosine[1] >= ALIKE) : "",
     "transition.sigma": significant(sigma),
     "transition.seeds": seedsOf(sweep, recorded, gl[0].n),
     "transition.networks": describe(sweep),
@@ -297,19 +297,6 @@ function tell({ live }, { recorded, sweep, sigma }) {
   live.claim("transition.falls", tested(peak.mean - gl[last].mean >= 0.01 && heldOut[1] < heldOut[0]), sweep.findings);
   live.claim("transition.seen", tested(times[0] > 2 * times[1]), both);
   live.claim("transition.error", tested(relation !== undefined), many);
-}
-
-/**
- * What the error of the network with the most images says about it.
- * @param {"smaller" | "equal" | "larger"} relation of its error to D_G's
- * @param {boolean} alike whether its samples are those of D_G all the same
- */
-function age(relation, alike) {
-  if (relation === "larger") return "So it has yet to learn all that mean and covariance provide.";
-  if (relation === "equal") return "So it has learned about as much as mean and covariance provide.";
-  return alike
-    ? "So it has learned more than mean and covariance, and yet its samples resemble the Gaussian’s."
-    : "So it has learned more than mean and covariance, and its samples are no longer quite the Gaussian’s.";
 }
 
 /**

@@ -39,14 +39,28 @@ function combine(all) {
   return /** @type {any} */ (Object.fromEntries(Object.keys(first).map((key) => [key, common(key)])));
 }
 
-/** @param {Estimate[]} estimates @returns {Ranged} */
+/** @param {number[]} values */
+const average = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** The standard deviation of the distribution that the values come from. @param {number[]} values */
+const deviation = (values) =>
+  values.length > 1 ? Math.hypot(...values.map((value) => value - average(values))) / (values.length - 1) ** 0.5 : 0;
+
+/**
+ * All seeds are measured on the same images with the same noise. So what an estimate owes to these does not average out over
+ * seeds, but the difference between seeds does.
+ * @param {Estimate[]} estimates
+ * @returns {Ranged}
+ */
 function meanOf(estimates) {
   const means = estimates.map(({ mean }) => mean);
   const count = estimates.length;
   return {
-    mean: means.reduce((sum, value) => sum + value, 0) / count,
-    // Of independent estimates.
-    standardError: Math.hypot(...estimates.map(({ standardError }) => standardError)) / count,
+    mean: average(means),
+    standardError: Math.hypot(
+      average(estimates.map(({ standardError }) => standardError)),
+      deviation(means) / count ** 0.5,
+    ),
     count: estimates.reduce((sum, estimate) => sum + estimate.count, 0),
     low: Math.min(...means),
     high: Math.max(...means),

@@ -16,8 +16,6 @@ export const DETAIL_SIGMA = 0.27;
 export const MIDDLE_SIGMA = 0.55;
 /** From this noise level on the noise drowns the images, whose standard deviation is 0.5. */
 export const HIGH_NOISE = 20;
-/** Below this one the noise is far smaller than the distance between two images. */
-export const LOW_NOISE = 0.1;
 /** A sample is a copy when its nearest training image is this many times as far away as the second nearest, or less. */
 export const COPY_RATIO = 1 / 3;
 
@@ -35,6 +33,19 @@ export function compareEstimates(a, b) {
   const apart = STANDARD_ERRORS * Math.hypot(a.standardError, b.standardError);
   if (Math.abs(a.mean - b.mean) <= apart) return "equal";
   return a.mean < b.mean ? "smaller" : "larger";
+}
+
+/**
+ * What a network’s error says of how long it has learned.
+ * @param {"smaller" | "equal" | "larger"} relation of its error to D_G's
+ * @param {boolean} alike whether its samples are those of D_G all the same
+ */
+export function ageOf(relation, alike) {
+  if (relation === "larger") return "So it has yet to learn all that mean and covariance provide.";
+  if (relation === "equal") return "So it has learned about as much as mean and covariance provide.";
+  return alike
+    ? "So it has learned more than mean and covariance, and yet its samples resemble the Gaussian’s."
+    : "So it has learned more than mean and covariance, and its samples are no longer quite the Gaussian’s.";
 }
 
 /** The same in words that go before what it is compared with. @type {Record<"smaller" | "equal" | "larger", string>} */
