@@ -6,6 +6,7 @@ import { divergence } from "../reports/divergence.js";
 import { canvas, element } from "../ui/dom.js";
 import { count, fixed, list, noted, percent } from "../ui/format.js";
 import { decodeImages, drawRow } from "../ui/images.js";
+import { labelPlace } from "../ui/labels.js";
 import { axisName, crosses, HALO } from "../ui/marks.js";
 import { imagesOf, kindOf } from "../reports/describe.js";
 import { provenance } from "../reports/provenance.js";
@@ -280,6 +281,8 @@ function curvesChart(root, name, choose) {
             ...CURVES.flatMap((curve, i) => {
               const { colour: stroke, dash: strokeDasharray, marker: symbol, hollow } = curve;
               const values = valuesOf(points, curve);
+              const heights = CURVES.map((one) => valuesOf(points, one).map(({ y }) => y));
+              const name = labelPlace(heights[i], heights.toSpliced(i, 1), 0.15);
               const chosen = values.filter(({ x }) => x === at);
               const fill = hollow ? "var(--paper)" : stroke;
               return [
@@ -313,14 +316,12 @@ function curvesChart(root, name, choose) {
                   dy: i === 0 || chosen.some(({ y }) => y < 0.15) ? -14 : 15,
                   ...HALO,
                 }),
-                // A network that has just begun is no copy of anything, so the curves begin apart.
-                text(values.slice(0, 1), {
+                text([values[name.at]], {
                   x: "x",
                   y: "y",
                   text: () => curve.name,
-                  textAnchor: "start",
-                  dx: i === 0 ? 6 : -3,
-                  dy: i === 0 ? 16 : -12,
+                  // Beyond the value of the chosen network, if that is there.
+                  dy: (values[name.at]?.x === at ? 2 : 1) * (name.above ? -13 : 15),
                   ...HALO,
                 }),
               ];

@@ -242,13 +242,13 @@ function heroChart(root, choose) {
                   strokeWidth: 1.75,
                 }),
                 crosses(values, at),
-                // The curves lie apart where the training set is small.
-                text(values.slice(0, 1), {
+                // Copies begin at the top; the similarity ends there, far from them.
+                text(i === 0 ? values.slice(0, 1) : values.slice(-1), {
                   ...at,
                   text: () => label,
-                  textAnchor: "start",
-                  dx: 10,
-                  dy: i === 0 ? -10 : 14,
+                  textAnchor: i === 0 ? "start" : "end",
+                  dx: i === 0 ? 10 : 0,
+                  dy: i === 0 ? -10 : 16,
                   ...HALO,
                 }),
               ];

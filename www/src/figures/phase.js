@@ -2,11 +2,12 @@
 import { cell, text } from "@observablehq/plot";
 import { chart, onAxis } from "../ui/chart.js";
 import { divergence, divergenceSentence } from "../reports/divergence.js";
-import { element } from "../ui/dom.js";
+import { canvas, element } from "../ui/dom.js";
 import { count, fixed, noted, percent, range, sentences } from "../ui/format.js";
+import { decodeImages, drawRow } from "../ui/images.js";
 import { axisName, crosses, title } from "../ui/marks.js";
 import { likenessColour, memorizedColour, memorizedInk } from "../ui/memorized.js";
-import { cosineWith, memorized } from "../reports/report.js";
+import { cosineWith, memorized, trained } from "../reports/report.js";
 import { imagesOf, kindOf } from "../reports/describe.js";
 import { provenance } from "../reports/provenance.js";
 import { estimateColumns, estimateValues, seedsSentence } from "../reports/seeds.js";
@@ -62,6 +63,8 @@ const PANELS = [
   },
 ];
 
+/** Samples in a row. */
+const COLUMNS = 6;
 /** The height of a row, and of all of them where there are few. */
 const [ROW, TALLEST, ROOM] = [44, 80, 352];
 const MARGIN = { marginLeft: 56, marginRight: 2, marginTop: 8, marginBottom: 40 };
@@ -126,6 +129,10 @@ export function phaseFigure(root, page, source) {
       root.style.setProperty("--picture", `${heightOf(sizes.length)}px`);
       for (const draw of draws) draw({ sizes, steps, points, n, step });
       const chosen = points.find((point) => point.n === n && point.step === step);
+      for (const name of /** @type {const} */ (["samples", "nearest"])) {
+        const images = chosen && trained(chosen)[name];
+        if (images) drawRow(canvas(root, `phase-${name}`), decodeImages(report.shape, images), COLUMNS);
+      }
       live.set({
         "phase.source": provenance(report, source.shownOrigin.file),
         "phase.seeds": seedsSentence(seedsOf(report), { range: "the tables have their range" }),

@@ -111,10 +111,12 @@ export function toyFigure(root, page) {
     change();
   });
 
-  /** Points are dragged, a click on the plane adds one, and a stroke draws many. @param {SVGSVGElement} svg */
+  /** Points are dragged, a click on the plane adds one, and a stroke draws others in their place. @param {SVGSVGElement} svg */
   function mountPointer(svg) {
     /** The point that is dragged; undefined while a line is drawn. @type {number | undefined} */
     let held;
+    /** The line. @type {Point[]} */
+    let stroke = [];
     let down = false;
     // A finger on the plane scrolls the page, but one on a point must not. `touch-action` of the circle is not enough.
     svg.addEventListener(
@@ -131,6 +133,7 @@ export function toyFigure(root, page) {
       const index = indexOf(event.target) ?? (isTouch ? near(svg, event) : undefined);
       if (index === undefined && isTouch) return;
       held = index;
+      stroke = [at];
       down = true;
       if (index === undefined && points.length < MOST_POINTS) points = [...points, at];
       svg.setPointerCapture(event.pointerId);
@@ -142,10 +145,11 @@ export function toyFigure(root, page) {
       const at = place(svg, event);
       if (held !== undefined) points = points.with(held, at);
       else if (
-        points.length < MOST_POINTS &&
-        points.every((point) => Math.hypot(point[0] - at[0], point[1] - at[1]) > SPACING)
+        stroke.length < MOST_POINTS &&
+        stroke.every((point) => Math.hypot(point[0] - at[0], point[1] - at[1]) > SPACING)
       ) {
-        points = [...points, at];
+        // A shape takes the place of the points before it.
+        points = stroke = [...stroke, at];
       } else return;
       change();
     });

@@ -83,7 +83,7 @@ export function axisSlider(place, store, key, { axis, notes } = {}) {
       input.max = String(high);
       input.disabled = next.length < 2;
       let labelled = -1;
-      ticks.classList.toggle("many", next.length > 8);
+      ticks.classList.toggle("many", next.length > 7);
       ticks.replaceChildren(
         ...names,
         ...next.map((stop) => {

@@ -172,7 +172,7 @@ function ticks(range) {
   for (let exponent = Math.ceil(Math.log10(range.min)); 10 ** exponent <= range.max; exponent++) {
     tens.push(Number(`1e${exponent}`));
   }
-  for (const value of [range.min, ...tens, range.max]) {
+  for (const value of new Set([range.min, ...tens, range.max])) {
     const tick = make("span", {}, String(value));
     tick.style.setProperty("--at", String(toFraction(range, value)));
     row.append(tick);
