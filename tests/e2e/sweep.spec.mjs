@@ -94,14 +94,14 @@ siteTest("a report that cannot be opened says why", { webgpu: [false] }, async (
 });
 
 siteTest("a suggested experiment starts by one click", { webgpu: [false] }, async (page) => {
-  await page.goto(`${siteUrl}?lab.width=96#lab`);
+  await page.goto(`${siteUrl}?lab.width=48#lab`);
   await ready(page, "lab");
   // What it asks and how long it takes is said before.
   const suggestion = page.locator('[data-suggestion="width"]');
-  await page.locator("#lab-width", { hasText: /copy\? About \d+ (s|min)\./ }).waitFor();
+  await page.locator("#lab-width", { hasText: /steps\? About \d+ (s|min)\./ }).waitFor();
   assert.equal(await suggestion.getAttribute("aria-describedby"), "lab-width");
   await suggestion.click();
   await page.locator('.lab-runs tr[data-run="A"][data-state="running"]').waitFor();
-  assert.equal(new URL(page.url()).searchParams.get("lab.width"), "48");
+  assert.equal(new URL(page.url()).searchParams.get("lab.width"), "96");
   await page.locator('.lab-runs [data-action="delete"]').click();
 });

@@ -46,6 +46,7 @@ test("what is no report is refused with a sentence, and other files are left to 
   for (const text of bad) {
     await assert.rejects(open(text), ({ kind, message, hint }) => kind === "BadInput" && message !== "" && hint !== "");
   }
+  await assert.rejects(open('{"a": 1}'), ({ message }) => message.includes("is not a report"));
   await assert.rejects(
     open(JSON.stringify({ ...whole, format: 1, version: "0.1.0" })),
     /** @param {any} failure */ (failure) => failure.message.includes("0.1.0"),

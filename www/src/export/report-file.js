@@ -27,12 +27,14 @@ export async function openReports(file) {
   if (!/\.json$/i.test(file.name)) return undefined;
   /** @type {any} */
   let parsed;
+  const text = await file.text();
   try {
-    parsed = parseReport(await file.text());
+    parsed = parseReport(text);
   } catch (thrown) {
     const { kind, message, hint } = toFailure(thrown);
-    // Other versions say so themselves.
-    if (kind === "BadInput") throw { kind, message: `“${file.name}” cannot be opened. ${message}`, hint };
+    // Reports of other versions say so themselves.
+    if (kind === "BadInput" && text.includes('"experiment"'))
+      throw { kind, message: `“${file.name}” cannot be opened. ${message}`, hint };
     throw notReport(file);
   }
   const cells = parsed.experiment === "sweep" ? parsed.cells : [{ report: parsed }];

@@ -123,13 +123,15 @@ function foundIn({ experiment, findings, ...rest }) {
 }
 
 /**
- * One row of samples per run, and one per denoiser beside the first run, so that the eye compares down the columns.
+ * One row of samples per run, and one per denoiser beside the first run that has it, so that the eye compares down the columns.
  * @param {HTMLElement} place
  * @param {ShownRun[]} runs
  * @param {number} wanted
  */
 export function drawRunSamples(place, runs, wanted) {
-  const rows = runs.flatMap(({ entry, sweep }, i) => {
+  /** @type {Set<DenoiserId>} */
+  const shown = new Set();
+  const rows = runs.flatMap(({ entry, sweep }) => {
     const n = nearestStop(sizes(sweep), wanted);
     const point = networks(sweep, n).find(({ denoisers }) => denoisers.trained.samples);
     if (!point) return [];
@@ -144,8 +146,8 @@ export function drawRunSamples(place, runs, wanted) {
     const key = make("span", { className: "run-key" }, entry.letter);
     key.dataset.colour = String(colourNumber(entry.index));
     const own = row("trained", key, `run ${entry.letter}`, noted(`N = ${count(n)}`, divergence([point])));
-    if (i > 0) return own;
-    const beside = THEORIES.flatMap(({ id, symbol, short, label, colour }) => {
+    const beside = THEORIES.filter(({ id }) => !shown.has(id)).flatMap(({ id, symbol, short, label, colour }) => {
+      if (point.denoisers[id]?.samples) shown.add(id);
       const key = make("span", { className: "run-key" }, letterOfSymbol(symbol));
       key.style.setProperty("--colour", colour);
       return row(id, key, label, short);
@@ -173,12 +175,14 @@ export function runsChart(root) {
         mark: MARKS[entry.index % MARKS.length],
       })),
     );
-  /** The denoisers beside the first run's networks. @param {Overlay} overlay */
+  /** The denoisers beside the networks, each of the first run that has it. @param {Overlay} overlay */
   const references = ({ runs, measure }) =>
-    THEORIES.map((row) => ({
-      ...row,
-      points: curveOf(runs[0].sweep, MEASURES[measure], row.id).filter(({ mean }) => Number.isFinite(mean)),
-    }));
+    THEORIES.map((row) => {
+      const curves = runs.map(({ sweep }) =>
+        curveOf(sweep, MEASURES[measure], row.id).filter(({ mean }) => Number.isFinite(mean)),
+      );
+      return { ...row, points: curves.find((points) => points.length > 0) ?? [] };
+    });
   return chart(
     root,
     /** @type {ChartSpec<Overlay>} */ ({

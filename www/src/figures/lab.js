@@ -35,7 +35,7 @@ const UNDO_MS = 10_000;
 /** What a reader may want to know first: changes of the quick preset. @type {Record<string, Partial<Values>>} */
 export const SUGGESTIONS = {
   steps: { "lab.steps": String(2 * PRESET_TABLE.transition.quick.train.steps) },
-  width: { "lab.width": "48" },
+  width: { "lab.width": "96", "lab.steps": String(2 * PRESET_TABLE.transition.quick.train.steps) },
   unet: { "lab.network": "unet", "lab.data": "mnist", "lab.width": "16", "lab.steps": "600", "lab.sizes": "16 64 256" },
 };
 

@@ -63,7 +63,10 @@ export class Runner extends EventTarget {
   async estimate(options) {
     const { cores } = this.#deps;
     const choice = this.#deps.choice();
-    this.#rates = { ...this.#rates, ...(await this.#deps.measure(choice).catch(() => ({}))) };
+    // Not beside a run, which would make the engine look slow.
+    const isBusy = [...this.#runs.values()].some(({ state }) => state === "preparing" || state === "running");
+    if (!isBusy && (choice === "auto" || this.#rates[choice] === undefined))
+      this.#rates = { ...this.#rates, ...(await this.#deps.measure(choice).catch(() => ({}))) };
     return estimate(options, { cores, choice, rates: this.#rates, reached: this.#reached });
   }
 

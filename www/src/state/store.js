@@ -82,6 +82,14 @@ export class Store {
     }
   }
 
+  /** Go to another state, from which "back" leads here, to this place on the page, too. @param {Partial<Values>} change */
+  visit(change) {
+    clearTimeout(this.#timer);
+    this.#write("replaceState", this.#values);
+    this.#apply({ ...this.#values, ...change });
+    this.#write("pushState", this.#values);
+  }
+
   /**
    * Show another state for a while; the address stays.
    * @param {Partial<Values>} change

@@ -7,11 +7,16 @@ import { fromSearch } from "../state/address.js";
 /** @import { Store } from "../state/store.js" */
 /** @import { Values } from "../state/parameters.js" */
 
+/** How long a figure is marked after a number has led to it. */
+const MARKED_MS = 2000;
+
 /**
  * @param {Document} root
  * @param {Store} store
  */
 export function mountSteering(root, store) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let marked;
   /** The number that is pointed at, and what brings the state before it back. @type {{number: Element, end: () => void} | undefined} */
   let pointed;
 
@@ -32,9 +37,14 @@ export function mountSteering(root, store) {
   /** @param {Element} number */
   const follow = (number) => {
     leave();
-    store.set(stateOf(number));
+    store.visit(stateOf(number));
+    const figure = figureOf(number);
+    if (!figure) return;
     const behaviour = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
-    figureOf(number)?.scrollIntoView({ block: "nearest", behavior: behaviour });
+    figure.scrollIntoView({ block: "nearest", behavior: behaviour });
+    figure.setAttribute("data-steered", "");
+    clearTimeout(marked);
+    marked = setTimeout(() => !pointed && figure.removeAttribute("data-steered"), MARKED_MS);
   };
 
   root.addEventListener("pointerover", ({ target, pointerType }) => {
