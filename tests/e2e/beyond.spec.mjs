@@ -34,6 +34,19 @@ siteTest("the league is sorted, and changes with the network", { webgpu: [false]
   assert.notDeepEqual(await standings(), many);
 });
 
+siteTest(
+  "with fewer images than values, the page does not say that a lead was learned",
+  { webgpu: [false] },
+  async (page) => {
+    await open(page, "?league.run=cifar-cifar10", "league");
+    await page.locator('[data-part="league-rank"]:not([hidden])').waitFor();
+    assert.match(await live(page, "league.wins"), /beats it at [^:]*\.$/);
+    await choose(page, "league.run", "main-mnist");
+    await page.locator('[data-part="league-rank"][hidden]').waitFor({ state: "attached" });
+    assert.match(await live(page, "league.wins"), /learned more than mean and covariance\.$/);
+  },
+);
+
 siteTest("on photographs the Gaussian predicts the network best", { webgpu: [false] }, async (page) => {
   await open(page, "?league.run=cifar-cifar10", "league");
   await page.locator('[data-claim="league.gaussian"][data-verdict="holds"]').waitFor();
@@ -43,6 +56,8 @@ siteTest("on photographs the Gaussian predicts the network best", { webgpu: [fal
   assert.deepEqual(ids.slice(0, 2), ["trained", "gaussian"]);
   // What the window sees follows, without ELS.
   await ready(page, "window");
+  // It has convolutions.
+  await page.locator('[data-claim="window.local"][data-verdict="untested"]').waitFor();
   const fields = page.locator("#window .fields [data-denoiser]");
   const seen = await fields.evaluateAll((all) => all.map((field) => field.dataset.denoiser));
   assert.deepEqual(seen, ["trained", "gaussian", "empirical", "ls", "pca-locality", "mixture"]);
@@ -60,6 +75,8 @@ siteTest("the covariance predicts where memorizing begins", { webgpu: [false] },
 siteTest("mixtures and windows follow the noise level", { webgpu: [false] }, async (page) => {
   await open(page, "", "mixtures");
   await page.locator('[data-claim="mixtures.mnist"][data-verdict="holds"]').waitFor();
+  await page.locator('#mixtures [data-part="mixtures-sigma"] input').press("End");
+  await page.locator('[data-claim="mixtures.mnist"][data-verdict="fails"]').waitFor();
   await ready(page, "window");
   assert.equal(await page.locator("#window .fields canvas").count(), 6);
   await page.locator('#window [data-part="window-sigma"] input').press("ArrowRight");

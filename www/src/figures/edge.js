@@ -20,8 +20,8 @@ import { offerRecorded } from "./report-figure.js";
 
 /**
  * @typedef {{sigma: number, side: number}} Side
- * @typedef {{edges: Edge[], sigmas: number[], edge: Edge, calibrated: Side[]}} Shown `calibrated`: the windows that make LS most
- *   like a network of as many training images, if there is one
+ * @typedef {{edges: Edge[], sigmas: number[], edge: Edge, whole: number, calibrated: Side[]}} Shown `whole`: the window that holds
+ *   the whole image; `calibrated`: those that make LS most like a network of as many training images, if there is one
  */
 
 const HEIGHT = 300;
@@ -45,7 +45,8 @@ export function edgeFigure(root, page) {
       const n = nearestStop(sizes, store.values["edge.n"]);
       const edge = edges[sizes.indexOf(n)];
       showSizes(sizes, n);
-      const shown = { edges, sigmas: report.sigmas, edge, calibrated: calibratedWindows(league, n) };
+      const whole = report.shape.width + 1;
+      const shown = { edges, sigmas: report.sigmas, edge, whole, calibrated: calibratedWindows(league, n, whole) };
       drawEdge(shown);
       drawEntropy(shown);
       drawWindows(shown);
@@ -60,6 +61,7 @@ export function edgeFigure(root, page) {
         "edge.last": fixed(edges[edges.length - 1].predicted),
         "edge.first.n": count(sizes[0]),
         "edge.last.n": count(sizes[sizes.length - 1]),
+        "edge.network": league?.findings[0].architecture.kind === "unet" ? "U-Net" : "MLP",
         "edge.source": provenance({ ...report, findings: [] }),
       });
       live.claim(
@@ -78,13 +80,19 @@ const leagueOf = async (run) => {
   return index.some(({ file }) => file === `league-${run}.json`) ? loadLeague(run) : undefined;
 };
 
-/** The windows that make LS most like the network of `n` training images. @param {LeagueReport | undefined} league @param {number} n @returns {Side[]} */
-function calibratedWindows(league, n) {
+/**
+ * The windows that make LS most like the network of `n` training images.
+ * @param {LeagueReport | undefined} league
+ * @param {number} n
+ * @param {number} whole
+ * @returns {Side[]}
+ */
+function calibratedWindows(league, n, whole) {
   if (!league) return [];
-  const { sigmas, findings, shape } = league;
+  const { sigmas, findings } = league;
   const local = findings.find((standing) => standing.n === n)?.theories.find(({ id }) => id === "ls");
   // What reaches beyond the image sees no more than all of it.
-  return (local?.windows ?? []).map((side, i) => ({ sigma: sigmas[i], side: Math.min(side, shape.width + 1) }));
+  return (local?.windows ?? []).map((side, i) => ({ sigma: sigmas[i], side: Math.min(side, whole) }));
 }
 
 /** @param {HTMLElement} root */
@@ -220,7 +228,7 @@ function windowsChart(root) {
         ...sigmas.map((sigma, i) => [significant(sigma), edge.windows[i], "covariance"]),
         ...calibrated.map(({ sigma, side }) => [significant(sigma), side, "network"]),
       ],
-      options({ edge, edges, sigmas, calibrated }) {
+      options({ edge, edges, sigmas, whole, calibrated }) {
         const points = (/** @type {Edge} */ one) => sigmas.map((sigma, i) => ({ sigma, side: one.windows[i] }));
         return {
           height: 200,
@@ -230,7 +238,7 @@ function windowsChart(root) {
             label: null,
             ticks: 4,
             tickSize: 0,
-            domain: [0, Math.max(...edges.flatMap(({ windows }) => windows)) + 1],
+            domain: [0, Math.max(whole, ...edges.flatMap(({ windows }) => windows)) + 1],
           },
           marks: [
             title("Largest window P that does not memorize (pixels)", { dx: -36 }),

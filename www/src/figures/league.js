@@ -8,15 +8,22 @@ import {
   middleOf,
   missed,
   nameOf,
+  networkSentence,
   ranked,
   settingAt,
+  shareCell,
+  shareText,
+  signedText,
   standingOf,
   unexplained,
+  valuesIn,
+  windowsSentence,
+  winsOf,
 } from "../reports/league.js";
 import { provenance } from "../reports/provenance.js";
 import { chart, onAxis } from "../ui/chart.js";
 import { element, make } from "../ui/dom.js";
-import { count, fixed, list, percent, significant } from "../ui/format.js";
+import { count, fixed, percent, significant } from "../ui/format.js";
 import { decodeImages, drawRow } from "../ui/images.js";
 import { labelPlaces } from "../ui/labels.js";
 import { axisName, HALO, markedLine, NOISE_AXIS, title } from "../ui/marks.js";
@@ -85,74 +92,47 @@ const unexplainedOf = (prediction) => ({ ...prediction.r2, mean: missed(predicti
  * @param {Theory[]} theories
  */
 function tell({ live }, report, standing, theories) {
-  const { sigmas } = report;
+  const { sigmas, shape } = report;
   const byId = (/** @type {DenoiserId} */ id) => theories.find((theory) => theory.id === id);
   const [gaussian, empirical, local, pca] = ["gaussian", "empirical", "ls", "pca-locality"].map((id) =>
     byId(/** @type {DenoiserId} */ (id)),
   );
   const [best] = theories;
   const second = theories.filter(({ id }) => id !== "gaussian" && id !== "mixture")[0];
-  /** The noise levels at which a denoiser beats D_G beyond two standard errors. @param {Estimate[]} error */
-  const winsOf = (error) => sigmas.filter((_, i) => error[i].mean + 2 * error[i].standardError < 1);
-  const windows = theories.filter(({ id }) => !["gaussian", "mixture", "empirical"].includes(id));
+  const wins = winsOf(standing.error).map((level) => sigmas[level]);
+  const complete = standing.n >= valuesIn(shape);
   live.set({
     "league.n": count(standing.n),
     "league.network": standing.architecture.kind === "mlp" ? "an MLP" : "a U-Net",
     "league.copies": percent(standing.closeness.memorized.mean),
     "league.best": nameOf(best),
-    "league.best.missed": percent(unexplained(best)),
+    "league.best.missed": shareText(unexplained(best)),
     "league.second": nameOf(second),
-    "league.second.missed": percent(unexplained(second)),
+    "league.second.missed": shareText(unexplained(second)),
     "league.sigma": significant(sigmas[middleOf(report)]),
+    "league.same":
+      byId("mixture")?.components === 1
+        ? "A mixture of K\u00a0=\u00a01 is the Gaussian denoiser, so the curves of the two coincide."
+        : "",
     "league.absent": absentSentence(theories),
-    "league.leads": leadsSentence(sigmas, theories),
-    "league.patch": windowsSentence(
-      windows.map((theory) => ({
-        name: nameOf(theory),
-        wins: winsOf(theory.error),
-        least: Math.min(...theory.error.map(({ mean }) => mean)),
-      })),
-    ),
-    "league.wins": networkSentence(winsOf(standing.error)),
+    "league.leads": leadsSentence(sigmas, theories, shape),
+    "league.patch": windowsSentence(sigmas, theories, shape),
+    "league.wins": networkSentence(wins, complete),
+    "league.values": count(valuesIn(shape)),
     "league.source": provenance(report),
   });
+  // Where D_G has too few images, to beat it says little.
+  element(document, "league-rank").hidden =
+    complete || ![standing, ...theories].some(({ error }) => winsOf(error).length > 0);
   if (gaussian && empirical && local && pca) {
     live.set({
-      "league.gaussian.missed": percent(unexplained(gaussian)),
-      "league.local.missed": percent(unexplained(local)),
-      "league.empirical.missed": percent(unexplained(empirical)),
-      "league.gaussian.samples": fixed(gaussian.samplesPrediction.r2.mean),
-      "league.local.samples": fixed(local.samplesPrediction.r2.mean),
-      "league.empirical.samples": fixed(empirical.samplesPrediction.r2.mean),
+      "league.local.missed": shareText(unexplained(local)),
+      "league.empirical.missed": shareText(unexplained(empirical)),
     });
     live.claim("league.gaussian", best.id === "gaussian" || best.id === "mixture", [standing]);
     live.claim("league.windows", unexplained(local) < 0.5 * unexplained(empirical), [standing]);
   }
 }
-
-/**
- * Whether a theory that memorizes windows is a better denoiser than D_G.
- * @param {{name: string, wins: number[], least: number}[]} theories `wins`: the noise levels at which it is; `least`: its lowest
- *   error over D_G's
- */
-function windowsSentence(theories) {
-  const winners = theories.filter(({ wins }) => wins.length > 0);
-  if (winners.length === 0) return "none beats the Gaussian denoiser by more than two standard errors.";
-  const parts = winners.map(
-    ({ name, wins, least }) =>
-      `${name} (at ${levels(wins)}, with an error as low as ${fixed(least)} times the Gaussian’s)`,
-  );
-  return `${list(parts)} ${winners.length > 1 ? "beat" : "beats"} the Gaussian denoiser by more than two standard errors.`;
-}
-
-/** Where the network is the better denoiser. @param {number[]} wins noise levels */
-const networkSentence = (wins) =>
-  wins.length > 0
-    ? `The network itself beats it at ${levels(wins)}: there it has learned more than mean and covariance.`
-    : "The network itself does not beat it at any noise level.";
-
-/** @param {number[]} sigmas */
-const levels = (sigmas) => `σ\u00a0=\u00a0${list(sigmas.toSorted((a, b) => b - a).map((sigma) => significant(sigma)))}`;
 
 /**
  * The table: a row for the network, one for each theory.
@@ -190,9 +170,9 @@ function drawStandings(body, { shape, sigmas }, standing, theories) {
     const row = make(
       "tr",
       {},
-      name(id, settingAt(theory, at)),
+      name(id, settingAt(theory, at, shape)),
       strip(samples, `Samples of ${denoiser(id).label}`),
-      cell("Unexplained", percent(unexplained(theory))),
+      cell("Unexplained", shareCell(unexplained(theory))),
       cell("R² of samples", withError(samplesPrediction.r2)),
       cell("r", withError(samplesPrediction.pearson)),
       cell("Cosine", withError(samplesCosine)),
@@ -213,7 +193,7 @@ function symbolParts(symbol) {
 }
 
 /** @param {Estimate} estimate */
-const withError = ({ mean, standardError }) => `${fixed(mean)} ± ${fixed(standardError)}`;
+const withError = ({ mean, standardError }) => `${signedText(mean)} ± ${fixed(standardError)}`;
 
 /** @param {HTMLElement} root */
 function missedChart(root) {
@@ -221,7 +201,7 @@ function missedChart(root) {
     name: "what each theory leaves unexplained of the network",
     title: "Unexplained, 1 − R²",
     about: "Share of the variance of the network’s denoised images that is left unexplained",
-    value: (mean, theory) => `${percent(mean)} by ${theory}`,
+    value: (mean, theory) => `${shareText(mean)} by ${theory}`,
   });
 }
 
@@ -280,10 +260,14 @@ function levelsChart(root, { name, title: heading, about, value, base }) {
           [log[0], log[1]],
           HEIGHT - 72,
         );
-        const points = curves.map(({ id, levels }) => ({
-          ...denoiser(id),
-          points: levels.map(({ mean }, i) => ({ sigma: sigmas[i], value: mean })).filter(({ value }) => value > 0),
-        }));
+        const points = curves
+          .map(({ id, levels }, i) => ({
+            ...denoiser(id),
+            end: Math.exp(ends[i]),
+            points: levels.map(({ mean }, i) => ({ sigma: sigmas[i], value: mean })).filter(({ value }) => value > 0),
+          }))
+          // On top: its dashes let a mixture of one Gaussian show, which would cover it.
+          .sort((a, b) => Number(a.id === "gaussian") - Number(b.id === "gaussian"));
         return {
           height: HEIGHT,
           marginTop: 32,
@@ -306,9 +290,9 @@ function levelsChart(root, { name, title: heading, about, value, base }) {
             ...(base === undefined
               ? []
               : [ruleY([base], { stroke: "var(--d-g)", strokeWidth: 2, strokeDasharray: "6 3" })]),
-            ...points.flatMap(({ points: list, short, ...style }, i) => [
+            ...points.flatMap(({ points: list, short, end, ...style }) => [
               ...markedLine(list, style, { x: "sigma", y: "value" }),
-              text([{ y: Math.exp(ends[i]) }], {
+              text([{ y: end }], {
                 x: () => sigmas[first],
                 y: "y",
                 text: () => short,

@@ -83,11 +83,7 @@ function tellOfScale(live, sweeps) {
     for (const [row, text] of Object.entries(scaleOf(sweep))) live.set({ [`limits.scale.${name}.${row}`]: text });
   }
   const { cifar } = sweeps;
-  const seeds = cifar ? networks(cifar, sizes(cifar)[0]).length : 1;
-  live.set({
-    "limits.seeds": ["one", "two", "three"][seeds - 1] ?? count(seeds),
-    "limits.scale.levels": cifar ? count(cifar.sigmas.length) : "–",
-  });
+  live.set({ "limits.scale.levels": cifar ? count(cifar.sigmas.length) : "–" });
   const found = cifar && transition(cifar);
   live.claim("limits.scale", found?.copies && found.new ? found.copies < 782 && found.new < 12_500 : undefined);
 }

@@ -1,11 +1,11 @@
 /** Figure V.3: from the Gaussian to the memorizing denoiser, by mixtures of more and more Gaussians. */
 import { dot, line, ruleX, ruleY, text } from "@observablehq/plot";
-import { loadLeague, missed, standingOf } from "../reports/league.js";
+import { loadLeague, missed, mixturesHelp, mixturesSentence, standingOf } from "../reports/league.js";
 import { distinct, nearestStop } from "../reports/nearest.js";
 import { provenance } from "../reports/provenance.js";
 import { chart } from "../ui/chart.js";
 import { element } from "../ui/dom.js";
-import { count, fixed, percent, significant } from "../ui/format.js";
+import { count, fixed, significant } from "../ui/format.js";
 import { labelPlaces } from "../ui/labels.js";
 import { axisName, HALO, title } from "../ui/marks.js";
 import { runSlider } from "../ui/run-slider.js";
@@ -27,12 +27,12 @@ const TICKS = {
   missed: [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1],
   error: [0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 3, 5, 10, 20],
 };
-/** The sets side by side, and how their curves are drawn. */
+/** The sets side by side, how their curves are drawn, and what their images are called. */
 const SETS = /** @type {const} */ ([
-  ["main-faces", "Faces", "circle", undefined],
-  ["main-fashion", "Fashion", "star", "10 3 2 3"],
-  ["main-mnist", "MNIST", "triangle", "6 3"],
-  ["cifar-cifar10", "CIFAR-10", "square", "2 3"],
+  ["main-faces", "Faces", "circle", undefined, "faces"],
+  ["main-fashion", "Fashion", "star", "10 3 2 3", "clothes"],
+  ["main-mnist", "MNIST", "triangle", "6 3", "digits"],
+  ["cifar-cifar10", "CIFAR-10", "square", "2 3", "photographs"],
 ]);
 
 /** @param {HTMLElement} root @param {Page} page */
@@ -52,33 +52,22 @@ export function mixturesFigure(root, page) {
       );
       const sigma = nearestStop(levels, store.values["mixtures.sigma"]);
       showLevels(levels, sigma);
-      const setsAt = (/** @type {number} */ at) =>
-        reports.map((report, i) => {
-          const { n, mixtures } = standingOf(report, "many");
-          const level = report.sigmas.indexOf(at);
-          return { name: SETS[i][1], n, points: mixtures.map((scores) => pointOf(scores, level)) };
-        });
-      const sets = setsAt(sigma);
+      const sets = reports.map((report, i) => {
+        const { n, mixtures } = standingOf(report, "many");
+        const level = report.sigmas.indexOf(sigma);
+        return { name: SETS[i][1], n, points: mixtures.map((scores) => pointOf(scores, level)) };
+      });
       drawMissed({ sets, sigma, field: "missed" });
       drawErrors({ sets, sigma, field: "error" });
-      const best = sets.map(bestOf);
-      const gain = (/** @type {Point} */ point) => 1 - point.error;
+      const gains = sets.map(bestOf).map(({ k, error }, i) => ({ images: SETS[i][4], k, gain: 1 - error }));
       live.set({
         "mixtures.sigma": significant(sigma),
-        "mixtures.faces": percent(gain(best[0])),
-        "mixtures.fashion": percent(gain(best[1])),
-        "mixtures.mnist": percent(gain(best[2])),
-        "mixtures.cifar10": percent(gain(best[3])),
-        "mixtures.faces.k": count(best[0].k),
-        "mixtures.fashion.k": count(best[1].k),
-        "mixtures.mnist.k": count(best[2].k),
-        "mixtures.cifar10.k": count(best[3].k),
+        "mixtures.gains": mixturesSentence(gains),
         "mixtures.source": provenance(reports[0]),
       });
-      const [faces, fashion, mnist, cifar10] = setsAt(nearestStop(levels, 1)).map(bestOf).map(gain);
       live.claim(
         "mixtures.mnist",
-        Math.min(mnist, fashion) > Math.max(2 * faces, 2 * cifar10, 0.02),
+        mixturesHelp(gains, ["digits", "clothes"]),
         reports.map((report) => standingOf(report, "many")),
       );
       root.dataset.origin = "recorded";

@@ -1,6 +1,6 @@
 /** Figure V.4: what an output pixel depends on. */
 import { denoiser, TABLE } from "../reports/denoisers.js";
-import { loadLeague, standingOf } from "../reports/league.js";
+import { loadLeague, reachText, standingOf } from "../reports/league.js";
 import { nearestStop } from "../reports/nearest.js";
 import { provenance } from "../reports/provenance.js";
 import { element, make } from "../ui/dom.js";
@@ -36,21 +36,25 @@ export function windowFigure(root, page) {
         return field ? [{ id, field }] : [];
       });
       fields.replaceChildren(...rows.map(({ id, field }) => picture(id, field, shape)));
-      const { trained, gaussian, empirical } = shown.fields;
+      const { trained, gaussian } = shown.fields;
       const reach = (/** @type {Field | undefined} */ field) => (field ? fixed(field.reach, 1) : "–");
-      const widest = standing.sensitivity.map((level) => level.fields.trained?.reach ?? NaN);
+      const reaches = standing.sensitivity.map((level) => level.fields.trained?.reach ?? NaN);
+      const alike = gaussian && gaussian.cosine > 0.9;
       live.set({
         "window.sigma": significant(sigma),
         "window.n": count(standing.n),
         "window.trained": reach(trained),
         "window.gaussian": reach(gaussian),
+        "window.farther": trained && gaussian ? reachText(trained.reach, gaussian.reach) : "–",
         "window.cosine": gaussian ? fixed(gaussian.cosine) : "–",
-        "window.cosine.empirical": empirical ? fixed(empirical.cosine) : "–",
         "window.source": provenance(report),
       });
-      live.claim("window.gaussian", gaussian && gaussian.cosine > 0.9, [standing]);
+      live.claim("window.gaussian", alike, [standing]);
       // The list begins with the highest noise.
-      live.claim("window.grows", widest.length > 1 ? widest[0] > widest[widest.length - 1] : undefined, [standing]);
+      const grows = reaches.every((reach, i) => i === 0 || reach < reaches[i - 1]);
+      live.claim("window.grows", reaches.length > 1 ? grows : undefined, [standing]);
+      // A U-Net has convolutions, so it does not tell.
+      live.claim("window.local", standing.architecture.kind === "mlp" ? alike : undefined, [standing]);
       root.dataset.origin = "recorded";
       page.contents.showReport(root, report);
       page.contents.showNumbers(root, () => [
