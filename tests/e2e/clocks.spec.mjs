@@ -43,6 +43,7 @@ siteTest("the random-features model is solved in the page, and can be cancelled"
   await model.scrollIntoViewIfNeeded();
   const button = model.locator("button");
   await page.locator('[data-part="features"][data-state="running"]').waitFor();
+  await model.locator('[data-part="features-status"]', { hasText: "of 4: n =" }).waitFor();
   await button.click();
   await page.locator('[data-part="features"][data-state="idle"]').waitFor();
   await button.click();
@@ -56,6 +57,21 @@ siteTest("an MLP learns principal axes in order, a U-Net all at once", { webgpu:
   await page.locator('[data-claim="modes.order"][data-verdict="holds"]').waitFor();
   await page.locator('[data-claim="modes.weaker"][data-verdict="holds"]').waitFor();
   assert.ok(Number.parseFloat(await live(page, "modes.mlp")) > 0.3);
+});
+
+siteTest("a run says only what it tests and draws", { webgpu: [false] }, async (page) => {
+  await open(page, "?clocks.run=cifar-quick-cifar10&modes.run=cifar-cifar10", "clocks");
+  // One width, and too few networks that generalize before they copy.
+  for (const name of ["clocks.widths", "clocks.sgd.generalized"]) {
+    await page.locator(`[data-claim="${name}"][hidden]`).waitFor({ state: "attached" });
+  }
+  assert.equal(await live(page, "clocks.sgd.all"), "16 to 256");
+  await page.locator("#modes").scrollIntoViewIfNeeded();
+  // Only a U-Net, and no axis that loses variance.
+  await page.locator('[data-sentence="modes.loses"][hidden]').waitFor({ state: "attached" });
+  await page.locator('[data-claim="modes.order"][hidden]').waitFor({ state: "attached" });
+  assert.equal(await live(page, "modes.symbols"), "");
+  assert.equal(await live(page, "modes.colours"), "All axes gain variance.");
 });
 
 siteTest("modes come in order on digits, too", { webgpu: [false] }, async (page) => {

@@ -1,13 +1,29 @@
 /** Figure V.5: when networks begin to generalize and when they begin to copy, for several numbers of training images. */
 import { dot, line, link, ruleX, ruleY, text } from "@observablehq/plot";
-import { CLOCKS, exponentText, lawOf, lawSentence, spread, timeOn, trainings } from "../reports/clocks.js";
+import {
+  bothClocks,
+  CLOCKS,
+  growth,
+  lawOf,
+  lawSentence,
+  roundTicks,
+  speedUps,
+  spread,
+  struck,
+  timeOf,
+  timeOn,
+  trainings,
+  unmeasuredSentence,
+} from "../reports/clocks.js";
 import { divergence } from "../reports/divergence.js";
 import { distinct } from "../reports/nearest.js";
+import { exponentText, signed } from "../reports/power-law.js";
 import { chart } from "../ui/chart.js";
+import { textScale } from "../ui/chart-scale.js";
 import { element } from "../ui/dom.js";
-import { count, fixed, list, noted, percent, range, significant } from "../ui/format.js";
+import { count, fixed, noted, percent, range, significant } from "../ui/format.js";
 import { axisName, blend, HALO, powersAxis, title } from "../ui/marks.js";
-import { overTrainingFigure } from "./over-training.js";
+import { claimIfTested, overTrainingFigure, showSentence } from "./over-training.js";
 
 /**
  * @import { Bounded, ClocksCourse } from "../../pkg/hidden_gaussian.js"
@@ -25,8 +41,13 @@ import { overTrainingFigure } from "./over-training.js";
  */
 
 const CURVES_HEIGHT = 640;
-const LAWS_HEIGHT = 300;
+const LAWS_HEIGHT = 340;
 const MARGIN = { marginLeft: 44, marginRight: 44 };
+/** Pixels from one line of the clocks' legend to the next, and what the legend takes of the frame. */
+const LEGEND_LINE = 14;
+const LEGEND = CLOCKS.length * LEGEND_LINE;
+/** A faster clock is in proportion to the width when its factor is, up to this one. */
+const ROUGHLY = 1.5;
 /** Where things stand in the panels of curves. */
 const PLACE = { fy: "panel", x: "x", y: "y" };
 
@@ -47,13 +68,20 @@ const STYLES = {
 /** @param {{clock: Clock}} strike */
 const colourOf = ({ clock }) => STYLES[clock].colour;
 
-/** The curves, one above the other. */
-/** @type {{name: (sigma: number) => string, value: (moment: ClocksCourse["moments"][number]) => Bounded, other?: (moment: ClocksCourse["moments"][number]) => Bounded, clock: Clock}[]} */
+/** The curves, one above the other; `top`: where the axis ends, if not at the highest of the curves. */
+/** @type {{name: (sigma: number) => string, value: (moment: ClocksCourse["moments"][number]) => Bounded, other?: (moment: ClocksCourse["moments"][number]) => Bounded, top?: number, tick?: (value: number) => string, clock: Clock}[]} */
 const PANELS = [
-  { name: () => "Copies among the samples", value: ({ memorized }) => memorized, clock: "memorized" },
+  {
+    name: () => "Copies among the samples",
+    value: ({ memorized }) => memorized,
+    top: 1,
+    tick: percent,
+    clock: "memorized",
+  },
   {
     name: () => "Similarity to Gaussian",
     value: ({ likeness }) => likeness,
+    top: 1,
     clock: "generalized",
   },
   {
@@ -89,7 +117,7 @@ export function clocksFigure(root, page, source) {
       tell(report, all);
     },
     say(report, values) {
-      const training = trainings(report.findings).find(({ optimizer }) => optimizer === values["clocks.optimizer"]);
+      const training = firstOf(trainings(report.findings), values["clocks.optimizer"]);
       return training ? lawSentence(training) : "This run has no networks trained in this way.";
     },
     summary: (report) => trainings(report.findings).map(lawSentence),
@@ -98,56 +126,88 @@ export function clocksFigure(root, page, source) {
   /** @param {Report<"clocks">} report @param {Training[]} all */
   function tell(report, all) {
     for (const optimizer of /** @type {const} */ (["sgd", "adam"])) {
-      const courses = all.find((training) => training.optimizer === optimizer)?.courses ?? [];
+      const courses = firstOf(all, optimizer)?.courses ?? [];
       const [memorized, overfitted] = [lawOf(courses, "memorized"), lawOf(courses, "overfitted")];
-      const reached = courses.filter(({ times }) => times.memorized);
-      const factor = spread(courses, "generalized");
-      const steps = courses.flatMap(({ times }) => times.generalized?.step ?? []);
-      const sizes = reached.map(({ n }) => n);
-      const perImage = reached.map(({ n, times }) => (times.memorized?.step ?? NaN) / n);
+      const [generalized, copied] = [struck(courses, "generalized"), struck(courses, "memorized")];
+      const factor = spread(generalized);
+      const sizes = generalized.map(({ n }) => n);
+      const both = bothClocks(courses);
       const name = `clocks.${optimizer}`;
       live.set({
         [`${name}.memorized`]: exponentText(memorized),
         [`${name}.overfitted`]: exponentText(overfitted),
-        [`${name}.sizes`]: range(sizes, count),
-        [`${name}.perImage`]: range(perImage, twoDigits),
-        [`${name}.generalized`]: range(steps, twoDigits),
+        [`${name}.sizes`]: range(
+          copied.map(({ n }) => n),
+          count,
+        ),
+        [`${name}.perImage`]: range(
+          copied.map(({ n, step }) => step / n),
+          twoDigits,
+        ),
+        [`${name}.both`]: range(both?.sizes ?? [], count),
+        [`${name}.both.generalized`]: fromTo(both?.generalized),
+        [`${name}.both.memorized`]: fromTo(both?.memorized),
+        [`${name}.generalized.grown`]: both ? twoDigits(growth(both.generalized)) : "–",
+        [`${name}.memorized.grown`]: both ? twoDigits(growth(both.memorized)) : "–",
+        [`${name}.all`]: range(sizes, count),
+        [`${name}.generalized`]: range(
+          generalized.map(({ step }) => step),
+          twoDigits,
+        ),
         [`${name}.factor`]: factor === undefined ? "–" : fixed(factor, 1),
       });
-      live.claim(
+      showSentence(`${name}.range`, factor !== undefined);
+      claimIfTested(
+        live,
         `${name}.memorized`,
-        report.final && memorized && reached.length > 2
-          ? memorized.exponent >= 0.8 && memorized.exponent <= 1.2
-          : undefined,
+        report.final && memorized ? memorized.exponent >= 0.8 && memorized.exponent <= 1.2 : undefined,
         courses,
       );
-      live.claim(
+      claimIfTested(
+        live,
         `${name}.overfitted`,
         report.final && overfitted ? overfitted.exponent >= 0.7 && overfitted.exponent <= 1.3 : undefined,
         courses,
       );
-      // Far less than in proportion to the sizes.
-      const grown =
-        courses.length > 1 ? Math.max(...courses.map(({ n }) => n)) / Math.min(...courses.map(({ n }) => n)) : 1;
-      live.set({ [`${name}.grown`]: fixed(grown, 0) });
-      live.claim(
+      claimIfTested(
+        live,
         `${name}.generalized`,
-        report.final && factor !== undefined ? factor <= Math.sqrt(grown) : undefined,
+        // Far less, over the same sizes.
+        report.final && both ? growth(both.generalized) <= Math.sqrt(growth(both.memorized)) : undefined,
         courses,
       );
     }
-    const widths = all.filter(({ optimizer }) => optimizer === "sgd");
-    const paces = widths.flatMap(({ width, courses }) =>
-      courses.flatMap(({ n, times }) => (times.memorized ? (times.memorized.step * width) / n : [])),
-    );
-    const factor = paces.length > 1 ? Math.max(...paces) / Math.min(...paces) : NaN;
+    live.set({ "clocks.unmeasured": report.final ? unmeasuredSentence(firsts(all)) : "" });
+    const sooner = speedUps(all.filter(({ optimizer }) => optimizer === "sgd"));
+    const inProportion = sooner ? growth(sooner.widths) : NaN;
     live.set({
-      "clocks.widths": list(widths.map(({ width }) => count(width))),
-      "clocks.widths.factor": fixed(factor, 1),
+      "clocks.widths": sooner ? sooner.widths.map(count).join(" to ") : "–",
+      "clocks.widths.factors": range(sooner?.factors ?? [], (factor) => significant(factor)),
+      "clocks.widths.proportion": twoDigits(inProportion),
     });
-    live.claim("clocks.widths", report.final && widths.length > 1 ? factor <= 2 : undefined, report.findings);
+    claimIfTested(
+      live,
+      "clocks.widths",
+      report.final && sooner
+        ? sooner.factors.every((factor) => Math.abs(Math.log(factor / inProportion)) <= Math.log(ROUGHLY))
+        : undefined,
+      report.findings,
+    );
   }
 }
+
+/**
+ * The networks trained with an optimizer that the text is about: those of the first width.
+ * @param {Training[]} all
+ * @param {"sgd" | "adam"} optimizer
+ */
+const firstOf = (all, optimizer) => all.find((training) => training.optimizer === optimizer);
+
+/** Those of every optimizer. @param {Training[]} all */
+const firsts = (all) => /** @type {const} */ (["sgd", "adam"]).flatMap((optimizer) => firstOf(all, optimizer) ?? []);
+
+/** From which number of steps to which. @param {number[]} [steps] */
+const fromTo = (steps = []) => steps.map(twoDigits).join(" to ");
 
 /**
  * The networks whose curves are drawn: those of one width, or of all where that is what the axis is about.
@@ -226,21 +286,24 @@ function curvesChart(root) {
               }),
             ),
           );
-        const tops = PANELS.map(({ value, other }, i) =>
-          i === 0
-            ? 1
-            : Math.max(
-                1e-9,
-                ...[...courses, ...recorded].flatMap(({ moments }) =>
-                  moments.flatMap((moment) => [value(moment).mean, other?.(moment).mean ?? 0]),
-                ),
+        const tops = PANELS.map(
+          ({ value, other, top }) =>
+            top ??
+            Math.max(
+              1e-9,
+              ...[...courses, ...recorded].flatMap(({ moments }) =>
+                moments.flatMap((moment) => [value(moment).mean, other?.(moment).mean ?? 0]),
               ),
+            ),
+        );
+        const ticks = PANELS.flatMap(({ tick = twoDigits }, i) =>
+          roundTicks(tops[i]).map((value) => ({ panel: names[i], y: value / tops[i], label: tick(value) })),
         );
         const [drawn, behind] = [points(courses), points(recorded)];
         /** Where each clock stands on its curve. */
         const marked = PANELS.flatMap(({ value, clock }, i) =>
           courses.flatMap((course) => {
-            const time = course.times[clock];
+            const time = timeOf(course, clock);
             if (!time) return [];
             const after = course.moments.findIndex(({ step }) => step >= time.step);
             const [from, to] = [course.moments[Math.max(0, after - 1)], course.moments[after]];
@@ -263,22 +326,24 @@ function curvesChart(root) {
           marginBottom: 40,
           fy: { domain: names, axis: null, padding: 0.32, paddingOuter: 0 },
           x: {
-            type: "log",
-            label: null,
+            ...powersAxis(significant),
             domain: xs.length > 0 ? [Math.min(...xs), Math.max(...xs)] : [1, 10],
-            tickFormat: (/** @type {number} */ x) => significant(x),
-            ticks: 5,
             tickSize: 4,
           },
           y: { domain: [0, 1], clamp: true, label: null, axis: null },
           marks: [
+            ruleY(ticks, { fy: "panel", y: "y", stroke: "var(--line)" }),
             ruleY([0], { stroke: "var(--muted)" }),
-            ruleY([1], { stroke: "var(--line)" }),
             ...names.map(titleOf),
-            ...names.flatMap((name, i) => [
-              endOf(name, "bottom-left", "0"),
-              endOf(name, "top-left", i === 0 ? "100 %" : twoDigits(tops[i])),
-            ]),
+            text(ticks, {
+              fy: "panel",
+              y: "y",
+              frameAnchor: "left",
+              text: "label",
+              dx: -6,
+              textAnchor: "end",
+              fill: "var(--muted)",
+            }),
             axisName(AXES[axis].name, { facet: "super" }),
             line(behind, {
               ...PLACE,
@@ -316,21 +381,12 @@ function curvesChart(root) {
   );
 }
 
-/** A number at an end of a panel's axis. @param {string} name @param {"bottom-left" | "top-left"} frameAnchor @param {string} label */
-const endOf = (name, frameAnchor, label) =>
-  text([{ name }], {
-    fy: "name",
-    frameAnchor,
-    text: () => label,
-    dx: -6,
-    dy: 4,
-    textAnchor: "end",
-    fill: "var(--muted)",
-  });
-
 /** What a panel shows, above its frame. @param {string} name */
 const titleOf = (name) =>
   text([{ name }], { fy: "name", text: "name", frameAnchor: "top-left", dy: -20, dx: -44, className: "chart-title" });
+
+/** A line of text, as a part of a panel's height. */
+const LINE = 0.1;
 
 /**
  * Labels at the ends of curves, moved so that none covers another.
@@ -338,14 +394,20 @@ const titleOf = (name) =>
  * @param {L[]} labels
  */
 function apart(labels) {
+  const gap = LINE * textScale();
   let last = -Infinity;
-  return labels
+  const up = labels
     .toSorted((a, b) => a.y - b.y)
     .map((label) => {
-      last = Math.max(label.y, last + 0.13);
+      last = Math.max(label.y, last + gap);
       return { ...label, y: last };
-    })
-    .filter(({ y }) => y <= 1.1);
+    });
+  // The panel ends at 1: those that came to lie above it move down again.
+  let next = 1 + gap;
+  return up.toReversed().map((label) => {
+    next = Math.min(label.y, next - gap);
+    return { ...label, y: next };
+  });
 }
 
 /** @param {string} name */
@@ -373,7 +435,7 @@ function lawsChart(root) {
             noted(count(course.n), divergence([course])),
             course.seed,
             ...CLOCKS.flatMap((clock) => {
-              const time = course.times[clock];
+              const time = timeOf(course, clock);
               return time
                 ? [count(Math.round(time.step)), `${count(Math.round(time.low))} to ${count(Math.round(time.high))}`]
                 : ["–", "–"];
@@ -382,13 +444,11 @@ function lawsChart(root) {
           ]),
         ),
       options({ all }) {
-        const shown = /** @type {const} */ (["sgd", "adam"]).flatMap(
-          (optimizer) => all.find((training) => training.optimizer === optimizer) ?? [],
-        );
+        const shown = firsts(all);
         const points = shown.flatMap(({ name, courses }) =>
           CLOCKS.flatMap((clock) =>
             courses.flatMap((course) => {
-              const time = course.times[clock];
+              const time = timeOf(course, clock);
               return time ? { name, clock, n: course.n, ...time } : [];
             }),
           ),
@@ -396,11 +456,17 @@ function lawsChart(root) {
         const laws = shown.flatMap(({ name, courses }) =>
           CLOCKS.flatMap((clock) => {
             const law = lawOf(courses, clock);
+            if (!law) return [];
             const own = points.filter((point) => point.name === name && point.clock === clock);
-            if (!law || own.length < 2) return [];
             const [low, high] = [Math.min(...own.map(({ n }) => n)), Math.max(...own.map(({ n }) => n))];
             const at = (/** @type {number} */ n) => law.scale * n ** law.exponent;
-            return { name, clock, x1: low, x2: high, y1: at(low), y2: at(high), exponent: law.exponent };
+            return { name, clock, x1: low, x2: high, y1: at(low), y2: at(high) };
+          }),
+        );
+        const legend = shown.flatMap(({ name, courses }) =>
+          CLOCKS.map((clock) => {
+            const law = lawOf(courses, clock);
+            return { name, clock, label: `${STYLES[clock].short}: ${law ? signed(law.exponent) : "–"}` };
           }),
         );
         const sizes = distinct(shown.flatMap(({ courses }) => courses.map(({ n }) => n)));
@@ -412,7 +478,7 @@ function lawsChart(root) {
           marginBottom: 40,
           fx: { domain: shown.map(({ name }) => name), label: null, padding: 0.1 },
           x: { type: "log", label: null, ticks: sizes, tickFormat: count, tickSize: 4, inset: 8 },
-          y: { ...powersAxis(count), tickSize: 0, inset: 6 },
+          y: { ...powersAxis(count), tickSize: 0, inset: 6, insetTop: LEGEND + 6 },
           marks: [
             title("Steps until each clock strikes, with its power of N", { dx: -48, dy: -38, facet: "super" }),
             axisName("training images N", { facet: "super" }),
@@ -447,22 +513,15 @@ function lawsChart(root) {
                 },
               ),
             ),
-            ...CLOCKS.map((clock) =>
-              text(
-                laws.filter((law) => law.clock === clock),
-                {
-                  fx: "name",
-                  x: "x2",
-                  y: "y2",
-                  text: ({ exponent }) => `${STYLES[clock].short}: ${fixed(exponent)}`,
-                  textAnchor: "end",
-                  dx: 6,
-                  // Below its line, where another is close above.
-                  dy: clock === "generalized" ? 26 : -14,
-                  ...HALO,
-                },
-              ),
-            ),
+            // Above the points, where nothing else is; the slowest clock first, as in the chart.
+            ...CLOCKS.toReversed().flatMap((clock, i) => {
+              const lines = legend.filter((entry) => entry.clock === clock);
+              const place = /** @type {const} */ ({ fx: "name", frameAnchor: "top-left", dy: (i + 0.5) * LEGEND_LINE });
+              return [
+                dot(lines, { ...place, dx: 8, r: 4, symbol: STYLES[clock].symbol, fill: STYLES[clock].colour }),
+                text(lines, { ...place, dx: 17, text: "label", textAnchor: "start", lineAnchor: "middle", ...HALO }),
+              ];
+            }),
           ],
         };
       },

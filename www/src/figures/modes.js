@@ -1,12 +1,25 @@
 /** Figure V.6: in which order samples gain, or lose, variance along the principal axes of the training images. */
-import { dot, line, ruleY, text } from "@observablehq/plot";
-import { decayText, emergenceLaw, modesOf, modesSentence, networkName, orderText, signed } from "../reports/modes.js";
+import { dot, line, ruleY, text, vector } from "@observablehq/plot";
+import {
+  coloursSentence,
+  decayText,
+  emergenceLaw,
+  endsText,
+  losingText,
+  modesOf,
+  modesSentence,
+  networkName,
+  orderText,
+  symbolsText,
+  unfinishedSentence,
+} from "../reports/modes.js";
+import { signed } from "../reports/power-law.js";
 import { chart } from "../ui/chart.js";
 import { element } from "../ui/dom.js";
 import { count, significant } from "../ui/format.js";
 import { labelPlaces } from "../ui/labels.js";
 import { axisName, blend, HALO, powersAxis, title } from "../ui/marks.js";
-import { hasCurves, overTrainingFigure } from "./over-training.js";
+import { claimIfTested, hasCurves, overTrainingFigure, showSentence } from "./over-training.js";
 
 /**
  * @import { ModesCourse } from "../../pkg/hidden_gaussian.js"
@@ -44,43 +57,34 @@ export function modesFigure(root, page, source) {
           .join(" and ")
           .replace(/^a/, "A"),
         "modes.n": count(report.config.sizes[0]),
-        "modes.ends": courses.map((course) => `${endsText(course)} (${networkName(course)})`).join(", "),
+        "modes.ends": endsText(courses, (axis) => AXES.includes(axis)),
+        "modes.axes": count(courses[0]?.variances.length ?? 0),
+        "modes.ends.all": endsText(courses),
+        "modes.unfinished": unfinishedSentence(courses),
+        "modes.symbols": symbolsText(courses),
+        "modes.colours": coloursSentence(courses),
       });
-      const of = (/** @type {string} */ name) => courses.find((course) => networkName(course) === name);
-      const laws = (/** @type {string} */ name) => {
-        const course = of(name);
-        return course ? [true, false].map((gains) => emergenceLaw(course, gains)) : [];
+      const lawOf = (/** @type {string} */ name) => {
+        const course = courses.find((one) => networkName(one) === name);
+        return course && emergenceLaw(course, true);
       };
-      const [[mlp, mlpLoses], [unet, unetLoses]] = [laws("MLP"), laws("U-Net")];
+      const [mlp, unet] = [lawOf("MLP"), lawOf("U-Net")];
+      const losing = losingText(courses);
       live.set({
         "modes.mlp": decayText(mlp),
         "modes.unet": decayText(unet),
         "modes.unet.order": orderText(unet, mlp),
-        "modes.loses": [
-          ...(mlpLoses ? [`${decayText(mlpLoses)} in the MLP`] : []),
-          ...(unetLoses ? [`${decayText(unetLoses)} in the U-Net`] : []),
-        ].join(" and "),
+        "modes.loses": losing,
       });
-      for (const name of ["MLP", "U-Net"]) {
-        for (const place of document.querySelectorAll(`[data-network="${name}"]`)) {
-          if (place instanceof HTMLElement) place.hidden = !of(name);
-        }
-      }
-      live.claim("modes.order", report.final && mlp ? mlp.high < 0 : undefined, courses);
+      showSentence("modes.loses", losing !== "");
+      claimIfTested(live, "modes.order", report.final && mlp ? mlp.high < 0 : undefined, courses);
       // Without an MLP, the sentence says of the U-Net only what its numbers say.
-      const weaker = !of("MLP") || (mlp && unet && mlp.exponent < unet.exponent);
-      live.claim("modes.weaker", report.final && unet ? weaker : undefined, courses);
+      const weaker = !mlp || (unet && mlp.exponent < unet.exponent);
+      claimIfTested(live, "modes.weaker", report.final && unet ? weaker : undefined, courses);
     },
     say: (report) => modesSentence(report.findings),
     summary: (report) => [modesSentence(report.findings)],
   });
-}
-
-/** The variance of the samples at the end, along the axes that are drawn, relative to that of the images. @param {ModesCourse} course */
-function endsText({ moments, variances }) {
-  const last = moments[moments.length - 1].variances;
-  const ratios = AXES.filter((axis) => axis <= variances.length).map((axis) => last[axis - 1] / variances[axis - 1]);
-  return `${significant(Math.min(...ratios), 2)} to ${significant(Math.max(...ratios), 2)}`;
 }
 
 /** @param {ModesCourse[]} courses */
@@ -161,23 +165,19 @@ function variancesChart(root) {
   );
 }
 
-/**
- * Labels at ends of lines: inside the chart, and none on another.
- * @template {{variance: number, step: number}} L
- * @param {L[]} labels
- * @param {{variance: number, step: number}[]} points
- */
-function lawLabels(labels, points) {
-  const range = (/** @type {number[]} */ values) =>
-    /** @type {const} */ ([Math.log(Math.min(...values)), Math.log(Math.max(...values))]);
-  const [low, high] = range(points.map(({ variance }) => variance));
-  const steps = labels.map(({ step }) => Math.log(step));
-  const places = labelPlaces(steps, range(points.map(({ step }) => step)), HEIGHT - 84);
-  return labels.map((label, i) => {
-    const anchor = Math.log(label.variance) < (low + high) / 2 ? "start" : "end";
-    return { ...label, anchor, step: Math.exp(places[i]) };
-  });
-}
+/** How the lines of the networks are dashed, and the symbols of their points. @type {Record<string, {dash?: string, symbol: "circle" | "diamond2"}>} */
+const STYLES = { MLP: { symbol: "circle" }, "U-Net": { dash: "5 3", symbol: "diamond2" } };
+/** Axes that gain variance, and those that lose it. @param {{gains: boolean}} axes */
+const colourOf = ({ gains }) => (gains ? "var(--d-m)" : "var(--d-theta)");
+/** Pixels from one line of the legend to the next, and how long its lines are. */
+const [LEGEND_LINE, SAMPLE] = [15, 26];
+/** A line through its place. @type {import("@observablehq/plot").VectorOptions["shape"]} */
+const ACROSS = {
+  draw(context, length) {
+    context.moveTo(-length / 2, 0);
+    context.lineTo(length / 2, 0);
+  },
+};
 
 /** When axes emerge, against their variance. @param {HTMLElement} root */
 function timesChart(root) {
@@ -207,24 +207,16 @@ function timesChart(root) {
           [true, false].flatMap((gains) => {
             const law = emergenceLaw(course, gains);
             const own = points.filter((point) => point.network === networkName(course) && point.gains === gains);
-            if (!law || own.length < 3) return [];
-            const ends = [
-              Math.min(...own.map(({ variance }) => variance)),
-              Math.max(...own.map(({ variance }) => variance)),
-            ];
-            return ends.map((variance, end) => ({
-              network: networkName(course),
-              key: `${networkName(course)} ${gains}`,
-              variance,
-              step: law.scale * variance ** law.exponent,
-              // At one end, on the side of the other axes.
-              label: (end === 0) === gains ? `${networkName(course)}: λ to the ${signed(law.exponent)}` : "",
-            }));
+            return law ? { network: networkName(course), gains, law, own: own.map(({ variance }) => variance) } : [];
           }),
         );
-        const labels = lawLabels(
-          laws.filter(({ label }) => label),
-          points,
+        const lines = laws.flatMap(({ law, own, ...line }) =>
+          [Math.min(...own), Math.max(...own)].map((variance) => ({
+            ...line,
+            key: `${line.network} ${line.gains}`,
+            variance,
+            step: law.scale * variance ** law.exponent,
+          })),
         );
         return {
           height: HEIGHT,
@@ -233,38 +225,41 @@ function timesChart(root) {
           marginLeft: 48,
           marginRight: 16,
           x: { ...powersAxis(significant), tickSize: 4, inset: 8 },
-          y: { ...powersAxis(count), tickSize: 0, inset: 8 },
+          y: { ...powersAxis(count), tickSize: 0, inset: 8, insetTop: laws.length * LEGEND_LINE + 12 },
           marks: [
             title("Steps until an axis emerges", { dx: -48, dy: -24 }),
             axisName("variance λ of the images along it"),
-            ...["MLP", "U-Net"].flatMap((network, i) => [
+            ...Object.entries(STYLES).flatMap(([network, { symbol, dash }]) => [
               dot(
                 points.filter((point) => point.network === network),
-                {
-                  x: "variance",
-                  y: "step",
-                  r: 4,
-                  symbol: i === 0 ? "circle" : "diamond2",
-                  fill: ({ gains }) => (gains ? "var(--d-m)" : "var(--d-theta)"),
-                  fillOpacity: 0.75,
-                },
+                { x: "variance", y: "step", r: 4, symbol, fill: colourOf, fillOpacity: 0.75 },
+              ),
+              line(
+                lines.filter((end) => end.network === network),
+                { x: "variance", y: "step", z: "key", stroke: "var(--ink)", strokeWidth: 1.5, strokeDasharray: dash },
               ),
             ]),
-            line(laws, { x: "variance", y: "step", z: "key", stroke: "var(--ink)", strokeWidth: 1.5 }),
-            .../** @type {const} */ (["start", "end"]).map((anchor) =>
-              text(
-                labels.filter((label) => label.anchor === anchor),
-                {
-                  x: "variance",
-                  y: "step",
-                  text: "label",
-                  textAnchor: anchor,
-                  dx: anchor === "end" ? -10 : 10,
-                  dy: -8,
-                  ...HALO,
-                },
-              ),
-            ),
+            // Above the points, where nothing else is.
+            ...laws.flatMap(({ network, gains, law }, i) => {
+              const { symbol, dash } = STYLES[network];
+              const dy = (i + 0.5) * LEGEND_LINE;
+              const place = /** @type {const} */ ({ frameAnchor: "top-right", dy });
+              const label = `${network}, ${gains ? "gaining" : "losing"}: λ^${signed(law.exponent)}`;
+              return [
+                dot([gains], { ...place, dx: -SAMPLE / 2, r: 4, symbol, fill: colourOf({ gains }) }),
+                vector([label], {
+                  ...place,
+                  dx: -SAMPLE / 2,
+                  shape: ACROSS,
+                  anchor: "start",
+                  length: SAMPLE,
+                  stroke: "var(--ink)",
+                  strokeWidth: 1.5,
+                  strokeDasharray: dash,
+                }),
+                text([label], { ...place, dx: -SAMPLE - 6, textAnchor: "end", lineAnchor: "middle", ...HALO }),
+              ];
+            }),
           ],
         };
       },

@@ -11,11 +11,35 @@ import { offerRecorded, reportFigure } from "./report-figure.js";
  * @import { ClocksCourse, ModesCourse } from "../../pkg/hidden_gaussian.js"
  * @import { Report } from "../reports/report.js"
  * @import { ReportSource } from "../reports/source.js"
+ * @import { LiveText } from "../ui/live.js"
  * @import { Page } from "./figure.js"
  */
 
 /** Whether a network has curves by now. @param {ClocksCourse | ModesCourse} course */
 export const hasCurves = ({ moments }) => moments.length > 1;
+
+/**
+ * Say of a sentence whether it holds, and hide it if this run does not test it: then it has no numbers, either.
+ * @param {LiveText} live
+ * @param {Parameters<LiveText["claim"]>} claim
+ */
+export function claimIfTested(live, ...claim) {
+  live.claim(...claim);
+  for (const place of document.querySelectorAll(`[data-claim="${claim[0]}"]`)) {
+    if (place instanceof HTMLElement) place.hidden = place.dataset.verdict === "untested";
+  }
+}
+
+/**
+ * Show a sentence only where the run has what it says.
+ * @param {string} name
+ * @param {boolean} shown
+ */
+export function showSentence(name, shown) {
+  for (const place of document.querySelectorAll(`[data-sentence="${name}"]`)) {
+    if (place instanceof HTMLElement) place.hidden = !shown;
+  }
+}
 
 /**
  * @template {"clocks" | "modes"} E

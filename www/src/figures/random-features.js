@@ -3,7 +3,7 @@ import { dot, line, ruleY, text } from "@observablehq/plot";
 import { toFailure } from "../engine/protocol.js";
 import { chart } from "../ui/chart.js";
 import { element, part } from "../ui/dom.js";
-import { count, fixed, list, range, significant } from "../ui/format.js";
+import { count, duration, fixed, list, range, significant } from "../ui/format.js";
 import { axisName, blend, HALO, title } from "../ui/marks.js";
 import { showFailure } from "../ui/notice.js";
 import { comesNear } from "./figure.js";
@@ -21,6 +21,8 @@ const SETTING = { dim: DIM, features: FEATURES, time: 0.1, draws: 64, tested: 81
 const HEIGHT = 300;
 /** Losses above this are off the chart. */
 const TOP = 3;
+/** From this part of the work on, the time that it took tells how long the rest takes. */
+const TELLING = 0.02;
 
 /**
  * @param {HTMLElement} root
@@ -30,10 +32,13 @@ export function randomFeatures(root, { store, live, spareEngine }) {
   const draw = lossChart(element(root, "features-chart"));
   const button = part(root, "features-run", HTMLButtonElement);
   const progress = part(root, "features-progress", HTMLProgressElement);
+  const status = element(root, "features-status");
   const errors = element(root, "features-error");
   // The page's engine has more urgent things to do.
   const client = spareEngine();
   let running = false;
+  // The axes stand from the start.
+  draw([]);
 
   const run = async () => {
     running = true;
@@ -46,23 +51,31 @@ export function randomFeatures(root, { store, live, spareEngine }) {
     const solved = [];
     const all = RATIOS.reduce((sum, ratio) => sum + ratio, 0);
     let done = 0;
+    const start = performance.now();
+    /** @param {number} ratio that is being solved @param {number} [part] of it that is done */
+    const show = (ratio, part = 0) => {
+      progress.value = (done + ratio * part) / all;
+      status.textContent = progressText(ratio, progress.value, (performance.now() - start) / 1000);
+    };
     try {
       for (const ratio of RATIOS) {
+        show(ratio);
         client.onevent = (event) => {
           // The worker says how far it is in percent.
-          if (event.event === "busy" && event.text) progress.value = (done + (ratio * Number(event.text)) / 100) / all;
+          if (event.event === "busy" && event.text) show(ratio, Number(event.text) / 100);
         };
         const setting = { ...SETTING, seed: store.values["clocks.featuresSeed"] };
         solved.push(await client.call("randomFeatures", { setting, images: ratio * DIM }));
         done += ratio;
-        progress.value = done / all;
         draw(solved);
       }
       tell(solved);
+      status.textContent = `Solved in ${duration((performance.now() - start) / 1000)}.`;
       root.dataset.state = "done";
     } catch (thrown) {
       const failure = toFailure(thrown);
       root.dataset.state = "idle";
+      status.textContent = `Stopped after ${solved.length} of ${RATIOS.length} training sets.`;
       if (failure.kind !== "Cancelled") showFailure(errors, failure, () => void run());
     }
     client.close();
@@ -75,7 +88,8 @@ export function randomFeatures(root, { store, live, spareEngine }) {
     client.close();
     void run();
   });
-  void comesNear(root).then(() => running || void run());
+  // It takes a while: it starts with the whole figure, which on a phone is far above.
+  void comesNear(root.closest("figure") ?? root).then(() => running || void run());
 
   /** @param {RandomFeaturesCurves[]} solved */
   function tell(solved) {
@@ -95,6 +109,17 @@ export function randomFeatures(root, { store, live, spareEngine }) {
   }
 }
 
+/**
+ * What is being solved, and how long the rest takes.
+ * @param {number} ratio of the training set that is being solved
+ * @param {number} part of all the work that is done
+ * @param {number} seconds that it took
+ */
+export function progressText(ratio, part, seconds) {
+  const place = `Solving ${RATIOS.indexOf(ratio) + 1} of ${RATIOS.length}: n = ${count(ratio * DIM)} images`;
+  return part < TELLING ? `${place}.` : `${place}, about ${duration(seconds * (1 / part - 1))} left in all.`;
+}
+
 /** @param {HTMLElement} root */
 function lossChart(root) {
   return chart(
@@ -102,12 +127,14 @@ function lossChart(root) {
     /** @type {ChartSpec<RandomFeaturesCurves[]>} */ ({
       name: "random-features model",
       label: (solved) =>
-        `Loss of the random-features model over training time: ${solved
-          .map(
-            ({ images, generalized, memorized }) =>
-              `with ${count(images)} images lowest at τ = ${significant(generalized, 2)}, memorized by ${significant(memorized, 2)}`,
-          )
-          .join("; ")}`,
+        `Loss of the random-features model over training time: ${
+          solved
+            .map(
+              ({ images, generalized, memorized }) =>
+                `with ${count(images)} images lowest at τ = ${significant(generalized, 2)}, memorized by ${significant(memorized, 2)}`,
+            )
+            .join("; ") || "not solved yet"
+        }`,
       columns: ["ψ_n", "Images", "τ", "Training loss", "Test loss"],
       rows: (solved) =>
         solved.flatMap(({ images, times, train, test }) =>

@@ -1,4 +1,8 @@
-/** Power laws y ∝ xᵃ, fitted and resampled as the library does (`src/experiment/power_law.rs`), so that numbers agree. */
+/**
+ * Power laws y ∝ xᵃ, fitted and resampled as the library does (`src/experiment/power_law.rs`), so that numbers agree. Only the
+ * page does without a law through two points.
+ */
+import { fixed } from "../ui/format.js";
 
 /**
  * @typedef {{x: number, y: number, draws?: readonly (number | null)[]}} Measured `draws`: y in each resample of what it was
@@ -9,13 +13,16 @@
 
 /** Resamples of a bootstrap. */
 const DRAWS = 100;
+/** The fewest points that measure an exponent: a line goes through any two, and says nothing of how well. */
+export const FEWEST = 3;
 
 /**
- * Fit points by least squares between logarithms; undefined where there are not two different x.
+ * Fit points by least squares between logarithms; undefined with too few, or with one x only.
  * @param {readonly Measured[]} points
  * @returns {PowerLaw | undefined}
  */
 export function powerLaw(points) {
+  if (points.length < FEWEST) return undefined;
   const fit = line(points.map(({ x, y }) => [Math.log(x), Math.log(y)]));
   if (!fit) return undefined;
   const exponents = Array.from({ length: DRAWS }, (_, draw) => {
@@ -29,6 +36,13 @@ export function powerLaw(points) {
   const [low, high] = middle(exponents) ?? [fit.slope, fit.slope];
   return { exponent: fit.slope, low, high, scale: Math.exp(fit.intercept), count: points.length };
 }
+
+/** A number in a sentence, with a minus that is one. @param {number} value */
+export const signed = (value) => fixed(value).replace("-", "−");
+
+/** An exponent with its interval. @param {Pick<PowerLaw, "exponent" | "low" | "high"> | undefined} law */
+export const exponentText = (law) =>
+  law ? `${signed(law.exponent)} (${signed(law.low)} to ${signed(law.high)})` : "–";
 
 /**
  * Which of `count` points resample `draw` has in place `i`.
