@@ -43,9 +43,9 @@ impl Tabulate for Vec<clocks::Course> {
         let mut table = Table::new(&heading);
         for courses in self.chunk_by(clocks::Course::same_training) {
             for course in courses {
-                let time = |time: &Option<Time>| {
+                let time = |time: Option<&Time>| {
                     let show = |t: &Time| format!("{:.0} ({:.0} to {:.0})", t.step, t.low, t.high);
-                    time.as_ref().map_or("-".into(), show)
+                    time.map_or("-".into(), show)
                 };
                 let times = &course.times;
                 let per_image =
@@ -56,9 +56,9 @@ impl Tabulate for Vec<clocks::Course> {
                     format!("{} {}", course.network.optimizer.name(), course.network.rate),
                     course.network.member.n.to_string(),
                     course.network.member.seed.to_string(),
-                    time(&times.generalized),
-                    time(&times.overfitted),
-                    time(&times.memorized),
+                    time(times.before_copies()),
+                    time(times.overfitted.as_ref()),
+                    time(times.memorized.as_ref()),
                     times.memorized.as_ref().map_or("-".into(), per_image),
                     format!("{end:.3}"),
                 ]);

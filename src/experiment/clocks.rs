@@ -84,6 +84,15 @@ pub struct Times {
     pub memorized: Option<Time>,
 }
 
+impl Times {
+    /// τ_gen, if the network did not copy before: one that copies first never generalized.
+    #[must_use]
+    pub fn before_copies(&self) -> Option<&Time> {
+        let copies = self.memorized.as_ref().map_or(f64::INFINITY, |time| time.step);
+        self.generalized.as_ref().filter(|time| time.step <= copies)
+    }
+}
+
 /// A time with its 95 % bootstrap interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Time {
@@ -394,12 +403,10 @@ impl Laws {
     /// Fits the networks that reached each time.
     #[must_use]
     pub fn of(courses: &[&Course]) -> Self {
-        let law = |of: fn(&Times) -> &Option<Time>| {
+        let law = |of: fn(&Times) -> Option<&Time>| {
             let times: Vec<_> = courses
                 .iter()
-                .filter_map(|course| {
-                    Some((course.network.member.n as f64, of(&course.times).as_ref()?))
-                })
+                .filter_map(|course| Some((course.network.member.n as f64, of(&course.times)?)))
                 .map(|(n, time)| {
                     let draws: Vec<f64> =
                         time.draws.iter().map(|draw| draw.unwrap_or(f64::NAN)).collect();
@@ -411,9 +418,9 @@ impl Laws {
             PowerLaw::fit(&points)
         };
         Self {
-            generalized: law(|times| &times.generalized),
-            overfitted: law(|times| &times.overfitted),
-            memorized: law(|times| &times.memorized),
+            generalized: law(Times::before_copies),
+            overfitted: law(|times| times.overfitted.as_ref()),
+            memorized: law(|times| times.memorized.as_ref()),
         }
     }
 }

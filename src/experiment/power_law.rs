@@ -28,15 +28,21 @@ pub struct Point<'a> {
     pub draws: &'a [f64],
 }
 
+/// Fewest points that a power law is fitted to: through two, every line fits.
+pub const FEWEST: usize = 3;
+
 /// Number of resamples of a bootstrap.
 pub const DRAWS: usize = 100;
 
 impl PowerLaw {
     /// Fits `points` by least squares. For the interval, each of [`DRAWS`] resamples picks as many
     /// points with replacement, and takes their values from the same resample of their data. Returns `None`
-    /// without two different `x`.
+    /// for fewer than [`FEWEST`] points, or if all have the same `x`.
     #[must_use]
     pub fn fit(points: &[Point<'_>]) -> Option<Self> {
+        if points.len() < FEWEST {
+            return None;
+        }
         let logs = points.iter().map(|p| (p.x.ln(), p.y.ln()));
         let (exponent, scale) = line(&logs.collect::<Vec<_>>())?;
         let resample = |draw: usize| {
@@ -91,7 +97,7 @@ mod tests {
         let law = PowerLaw::fit(&points).unwrap();
         assert!((law.exponent - 1.2).abs() < 1e-12 && (law.scale - 3.0).abs() < 1e-12, "{law:?}");
         assert!((law.low - 1.2).abs() < 1e-9 && (law.high - 1.2).abs() < 1e-9, "{law:?}");
-        assert!(PowerLaw::fit(&points[..1]).is_none());
+        assert!(PowerLaw::fit(&points[..2]).is_none());
         assert!(PowerLaw::fit(&[]).is_none());
     }
 

@@ -24,8 +24,7 @@ pub(super) fn add(bench: &Bench<'_>, claims: &mut Claims) -> Result<()> {
         let exponent = laws.memorized.map_or(f64::NAN, |law| law.exponent);
         let what = format!("exponent of N, MLP 192, {name}");
         claims.add(CLOCKS, what, exponent, between(0.8, 1.2));
-        let steps =
-            courses.iter().filter_map(|course| Some(course.times.generalized.as_ref()?.step));
+        let steps = courses.iter().filter_map(|course| Some(course.times.before_copies()?.step));
         let (low, high) =
             steps.fold((f64::INFINITY, 0.0_f64), |(low, high), s| (low.min(s), high.max(s)));
         let what = format!("latest over earliest τ_gen, MLP 192, {name}");
