@@ -31,6 +31,15 @@ siteTest("?figure= in a frame shows one figure with its caption and a way out", 
   assert.equal(await frame.locator(".bar-title").getAttribute("target"), "_blank");
 });
 
+siteTest("in a frame, the panel of a figure that trains scrolls with it", { webgpu: [false] }, async (page) => {
+  const source = `${siteUrl}?figure=transition`;
+  const frame = await embed(page, `<iframe src="${source}" title="A figure" width="700" height="560"></iframe>`);
+  await frame.locator('#transition[data-ready][aria-busy="false"]').waitFor();
+  const position = await frame.locator("#transition .run-panel").evaluate((panel) => getComputedStyle(panel).position);
+  assert.equal(position, "static");
+  assert.equal(await frame.locator('[data-tool="present"]').count(), 0);
+});
+
 siteTest("a figure that does not exist: the whole article, and a notice", { webgpu: [false] }, async (page) => {
   await page.goto(`${siteUrl}?figure=cats`);
   await page.locator("#notice", { hasText: "“cats”" }).waitFor();

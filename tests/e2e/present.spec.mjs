@@ -90,6 +90,8 @@ siteTest(
       assert.equal(await alone(page), name);
       await drawn(page);
       await page.waitForTimeout(300);
+      // What is computed makes a figure higher when it is there.
+      await page.locator('figure[data-embedded] [data-state="running"]').waitFor({ state: "detached" });
       // A figure is fitted once more when its charts have grown.
       const high = () => page.evaluate(() => document.documentElement.scrollHeight);
       await until(`${name} fits`, async () => (await high()) <= 1080);
@@ -128,16 +130,56 @@ siteTest(
       async () => (await slider.getAttribute("aria-valuetext"))?.startsWith(largest ?? "?") ?? false,
     );
 
+    // The caption lies over the figure, which stays as it is.
     const caption = page.locator("#hero figcaption");
+    const edge = () => page.locator("#hero").evaluate((figure) => figure.getBoundingClientRect().bottom);
+    const bottom = await edge();
     assert.ok(await caption.isHidden());
     await page.locator(".present-bar button", { hasText: "Caption" }).click();
     assert.ok(await caption.isVisible());
+    assert.equal(await edge(), bottom);
+    const [bar, words] = [await page.locator(".present-bar").boundingBox(), await caption.boundingBox()];
+    const high = page.viewportSize()?.height ?? 0;
+    assert.ok(bar && words && words.y > bar.y + bar.height && Math.abs(words.y + words.height - high) < 1);
+    await page.keyboard.press("Escape");
+    assert.ok(await caption.isHidden());
+    assert.equal(await alone(page), "hero");
+    await page.locator(".present-bar button", { hasText: "Caption" }).click();
     for (const place of [".present-bar", "#hero"]) assert.deepEqual(await violations(page, place), []);
     const all = await names(page);
     await page.locator('.present-bar [aria-label="Next figure"]').click();
     assert.equal(await alone(page), all[1]);
+    assert.ok(await page.locator("figure[data-embedded] figcaption").isHidden());
     await page.locator(".present-bar button", { hasText: "Article" }).click();
     await page.locator("h1").waitFor();
+  },
+);
+
+siteTest(
+  "a slide begins with its message, can be chosen under its figure, and has a bar that is read on a small projector",
+  { webgpu: [false], context: { viewport: { width: 1024, height: 768 } } },
+  async (page) => {
+    await page.goto(`${siteUrl}?present&figure=modes`);
+    await drawn(page);
+    assert.equal(await alone(page), "modes");
+    const message = await page
+      .locator("#modes")
+      .evaluate((figure) => parseFloat(getComputedStyle(figure, "::before").height));
+    assert.ok(message > 20, `${message}`);
+    const text = await page
+      .locator(".present-place")
+      .evaluate((place) => parseFloat(getComputedStyle(place).fontSize) * /** @type {any} */ (place).currentCSSZoom);
+    assert.ok(text >= 17, `${text}`);
+    await page.keyboard.press("Escape");
+    await page.locator("h1").waitFor();
+    await ready(page, "transition");
+    await page.locator('#transition [data-tool="present"]').click();
+    assert.equal(await alone(page), "transition");
+    const silent = await page.evaluate(() =>
+      [...document.querySelectorAll("figure[data-figure]:not([data-message])")].map(({ id }) => id),
+    );
+    // The lab has none before the reader trains.
+    assert.deepEqual(silent, ["lab"]);
   },
 );
 

@@ -66,6 +66,28 @@ const astray = (page) =>
     });
   }, AXES);
 
+/** The least that text in a chart has on paper, in points. */
+const SMALLEST = 6.5;
+
+/**
+ * Text in charts that is too small, of those that are shown now.
+ * @param {Page} page
+ */
+const tooSmall = (page) =>
+  page.evaluate(
+    (least) =>
+      [...document.querySelectorAll("main figure .chart-svg")].flatMap((svg) => {
+        const { width } = svg.getBoundingClientRect();
+        const scale = (0.75 * width) / Number(svg.getAttribute("viewBox")?.split(" ")[2]);
+        return [...svg.querySelectorAll("text")].flatMap((text) => {
+          const points = scale * parseFloat(getComputedStyle(text).fontSize);
+          const small = width > 0 && points < least && text.textContent?.trim();
+          return small ? [`#${svg.closest("figure")?.id}: ${small} has ${points.toFixed(1)} pt`] : [];
+        });
+      }),
+    SMALLEST,
+  );
+
 siteTest("on paper, the ticks of a slider stand below the points of its charts", { webgpu: [false] }, async (page) => {
   // A printer tells no observer that there is less room.
   await page.addInitScript(() => {
@@ -83,11 +105,15 @@ siteTest("on paper, the ticks of a slider stand below the points of its charts",
   // Drawn last, a few frames after the first.
   await page.locator('#transition [data-part="levels"] svg').waitFor();
   assert.deepEqual(await astray(page), []);
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
   await page.emulateMedia({ media: "print" });
-  for (const width of [700, 1000]) {
+  for (const width of [680, 1000]) {
     await page.setViewportSize({ width, height: 900 });
     assert.deepEqual(await astray(page), [], `${width} px`);
+    assert.deepEqual(await tooSmall(page), [], `${width} px`);
   }
+  // The ticks of this one are the axis of a chart.
+  assert.ok(await page.locator("#denoise .control-wide:visible .ticks").first().isVisible());
 });
 
 siteTest("on paper, the first picture has both ends of its slider", { webgpu: [false] }, async (page) => {
@@ -131,6 +157,8 @@ siteTest("printed right after it was opened, the article has all its figures", {
   await page.emulateMedia({ media: "print" });
   await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
   assert.deepEqual(await missing(page), []);
+  await page.setViewportSize({ width: 680, height: 900 });
+  assert.deepEqual(await tooSmall(page), []);
   const left = await page.evaluate(() =>
     [...document.querySelectorAll("button, input, select")]
       .filter((element) => element.checkVisibility())
@@ -225,6 +253,9 @@ for (const width of [1280, 390]) {
       }
       assert.ok((await page.locator('[data-part="recorded-runs"] tr').count()) > 5);
       assert.deepEqual(await astray(page), []);
+      assert.ok(await page.locator("#denoise .baked .ticks").isVisible());
+      assert.match(await page.locator("#denoise .baked .slider-head").innerText(), /0\.5/);
+      assert.equal(await page.locator(".contents li a").first().isVisible(), width > 1200);
     },
   );
 }

@@ -10,9 +10,15 @@ import { decodeImage } from "./image-files.js";
 
 /** Where the page seems to be. */
 const BASE = "https://page.invalid/";
-/** Pixels that a chart is wide which has a figure's width to itself, about as on paper, and one that shares it. */
-const WIDE = 720;
-const NARROW = 430;
+/** Pixels that a chart is wide on an A4 page: one that has a figure's width to itself, and one that shares it with another. */
+const WIDE = 680;
+const NARROW = 310;
+/** Those that have more or less than half of it. */
+const SHARES = new Map([
+  [".hero-chart", 500],
+  [".sweep-curves > .chart", 375],
+  ["[data-part=agreement-chart], [data-part=alignment-matrix], [data-part=levels]", 245],
+]);
 
 /** The page's colours, by their names in page.css. */
 const COLOURS = new Map(
@@ -105,8 +111,10 @@ class ResizeObserver {
   }
   /** @param {Element} target */
   observe(target) {
-    const alone = target.closest(".chart")?.parentElement?.matches("figure, .hero-grid, .weights");
-    queueMicrotask(() => this.tell([{ target, contentRect: { width: alone ? WIDE : NARROW } }]));
+    const place = target.closest(".chart");
+    const alone = place?.parentElement?.matches("figure, .weights");
+    const [, width = alone ? WIDE : NARROW] = [...SHARES].find(([selector]) => place?.matches(selector)) ?? [];
+    queueMicrotask(() => this.tell([{ target, contentRect: { width } }]));
   }
   disconnect() {}
 }

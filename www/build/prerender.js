@@ -13,16 +13,19 @@ import { encodeImage } from "./image-files.js";
 
 /** How long the figures may take, in milliseconds: they need ten seconds on a machine that has nothing else to do. */
 const PATIENCE = 600_000;
+/** How high charts are, as on paper (`ui/print.js`). */
+const LOWER = 0.85;
 /** How long the last of them is given to end, in milliseconds. */
 const SETTLE = 1000;
 /** What is drawn: figures, and the panel of the training set. */
 const FIGURES = "figure[data-figure], .training-set";
 /** Text that waits for its numbers. */
 const SECTIONS = "#limits-section";
-/** What is of no use without a script, and what stays in the figure itself. */
+/** What is of no use without a script, and what stays in the figure itself. A wide slider has the axis of a chart under it. */
 const LIVE_ONLY = [
-  "figcaption, button, input, select, .controls, .run-panel, .stepper, .slider-head, .latency, .figure-error",
-  ".figure-tools-place, .chart-table, .shown-run, .own, noscript, [hidden], [data-control], [data-live-only]",
+  "figcaption, button, input, select, .controls, .run-panel, .stepper, .latency, .figure-error",
+  ".figure-tools-place, .chart-table, .shown-run, .own, noscript, [hidden], [data-live-only]",
+  "[data-control]:not(.control-wide), .slider-head:not([data-control].control-wide > *)",
 ].join(", ");
 /** Pixels between the pictures of a sheet, so that none shines into its neighbour. */
 const GAP = 2;
@@ -41,6 +44,7 @@ async function drawArticle() {
     { LiveText },
     tools,
     { toCsv },
+    { scaleCharts },
   ] = await Promise.all([
     import("../src/article.js"),
     import("../src/engine/client.js"),
@@ -50,7 +54,9 @@ async function drawArticle() {
     import("../src/ui/live.js"),
     import("../src/export/figure-tools.js"),
     import("../src/export/save.js"),
+    import("../src/ui/chart-scale.js"),
   ]);
+  scaleCharts(LOWER);
   const base = document.baseURI;
   const never = () => {
     throw new Error("nothing is trained when the page is built");

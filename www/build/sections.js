@@ -26,6 +26,8 @@ export function expandSections(html) {
       .replace(/\$([^$]+)\$/g, (_, tex) => toMathml(tex, false))
       // Browsers break lines behind any formula, even before a comma.
       .replace(FORMULA, '<span class="unbroken">$&</span>')
+      // For paper, where a link leads nowhere, unless its text is the number.
+      .replace(/<a href="https:\/\/arxiv\.org\/abs\/([\d.]+)"(?!>arXiv:)/g, '$& data-arxiv="$1"')
   );
 }
 

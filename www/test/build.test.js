@@ -60,6 +60,12 @@ test("every figure leads to the file that draws it, if it is known where the cod
   for (const [, file] of files) assert.ok(existsSync(new URL(`../../${file}`, import.meta.url)), file);
 });
 
+test("a link to a paper has its number for paper, unless its text is the number", () => {
+  const link = (/** @type {string} */ text) => expandSections(`<a href="https://arxiv.org/abs/2410.24060">${text}</a>`);
+  assert.match(link("Li et al., 2024"), / data-arxiv="2410\.24060">/);
+  assert.doesNotMatch(link("arXiv:2410.24060"), /data-arxiv/);
+});
+
 test("pictures are PNG files with the channels that they need", () => {
   const cases = /** @type {const} */ ([
     [[7, 7, 7, 255], 0],

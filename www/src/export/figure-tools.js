@@ -1,7 +1,7 @@
 import { onPress } from "../ui/buttons.js";
 import { tablesIn } from "../ui/chart.js";
 import { make } from "../ui/dom.js";
-import { embedCode, titleOf } from "../state/embed.js";
+import { embedCode, inFrame, titleOf } from "../state/embed.js";
 import { count } from "../ui/format.js";
 import { picturesDrawn } from "../ui/images.js";
 import { isRepeatable, runLink } from "../state/permalink.js";
@@ -16,7 +16,7 @@ import { copy, save, toCsv } from "./save.js";
 const PNG_SCALE = 2;
 
 /**
- * Give every `figure[data-figure]` its line of tools: save it as a picture or as numbers, link to it, embed it.
+ * Give every `figure[data-figure]` its line of tools: save it as a picture or as numbers, link to it, embed it, show it as a slide.
  * @param {ParentNode} root
  * @param {Page} page
  */
@@ -95,6 +95,7 @@ function tools(figure, page) {
       "Code copied",
     ),
   );
+  if (!inFrame()) row.append(button("Present", `show ${title} as a slide`, () => page.store.set({ figure: name })));
   const { source } = figure.dataset;
   if (source) row.append(make("a", { href: source, ariaLabel: `Code of ${title}` }, "Code"));
   oneTabStop(row);

@@ -6,7 +6,7 @@ import { make } from "../ui/dom.js";
 
 /** Parts of a figure that make no sense on paper. The label, value and ticks of a slider do. */
 const CONTROLS =
-  "button, input, select, fieldset, details, .controls, .lab-panel, .run-panel, .figure-tools, .figure-error, [hidden]";
+  "button, input, select, fieldset, details, .controls, .lab-panel, .run-panel, .figure-tools, .figure-error, [data-live-only], [hidden]";
 /** Where controls were left out, the gap is closed to this many pixels. */
 const GAP = 22;
 const MARGIN = 16;

@@ -19,12 +19,12 @@ export const figureNamed = (name) => figures().find(({ dataset }) => dataset.fig
 export const titleOf = (figure) =>
   (figure.querySelector("figcaption b")?.textContent ?? "this figure").trim().replace(/\.$/, "");
 
-/** `?present` is the first figure alone. To be called before the address is read. */
+/** `?present` is the first figure alone, unless the address names another. To be called before the address is read. */
 export function expandPresent() {
   const address = new URL(location.href);
   if (!address.searchParams.has("present")) return;
   address.searchParams.delete("present");
-  address.searchParams.set("figure", figures()[0]?.dataset.figure ?? "");
+  if (!address.searchParams.get("figure")) address.searchParams.set("figure", figures()[0]?.dataset.figure ?? "");
   history.replaceState(null, "", address);
 }
 

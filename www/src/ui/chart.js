@@ -1,5 +1,5 @@
 import { plot } from "@observablehq/plot";
-import { onChartScale, scaled } from "./chart-scale.js";
+import { onChartScale, scaled, scaledWidth } from "./chart-scale.js";
 import { make, onPoint } from "./dom.js";
 
 /** @import { PlotOptions, Scale } from "@observablehq/plot" */
@@ -65,10 +65,11 @@ export function chart(root, spec) {
 
   const drawPicture = () => {
     if (latest === undefined || width === 0) return;
-    const options = spec.options(latest, width);
+    const drawnWidth = scaledWidth(width);
+    const options = spec.options(latest, drawnWidth);
     const svg = plot({
       className: "chart-svg",
-      width,
+      width: drawnWidth,
       ...options,
       ...(options.height && { height: scaled(options.height) }),
       ...(options.x && { x: withAllTicks(options.x) }),

@@ -12,10 +12,12 @@ import { make } from "./dom.js";
 const SLIDE_WIDTH = 1120;
 /** Narrower windows are phones, which show a figure as the article does. */
 const NARROW = 700;
+/** How much the bar is enlarged at least, on a small projector. */
+const BAR = 1.25;
 /** How much further a low figure is enlarged, the most first. */
 const FACTORS = [1.5, 1.4, 1.3, 1.2, 1.1, 1];
 /** How high charts are in a figure that would not fit otherwise. */
-const HEIGHTS = [1, 0.8, 0.65];
+const HEIGHTS = [1, 0.8, 0.65, 0.6, 0.55];
 /** How much of the window's width a high figure takes, so that its pictures get lower, in percent. */
 const WIDTHS = [95, 90, 85, 80, 75, 70, 65, 60, 55];
 /** How far a finger goes to turn the page, in pixels. */
@@ -53,12 +55,14 @@ export function mountPresentation(store, live, start) {
   previous.ariaLabel = "Previous figure";
   next.ariaLabel = "Next figure";
   const place = make("span", { className: "present-place" });
-  const caption = button("Caption", "What the figure shows", () => {
-    const open = root.toggleAttribute("data-caption");
+  /** It lies over the figure, which stays as it is. @param {boolean} open */
+  const showCaption = (open) => {
+    root.toggleAttribute("data-caption", open);
     caption.ariaPressed = String(open);
-    fit();
-  });
-  caption.ariaPressed = "false";
+  };
+  const isCaptionOpen = () => root.hasAttribute("data-caption");
+  const caption = button("Caption", "What the figure shows", () => showCaption(!isCaptionOpen()));
+  showCaption(false);
   const full = button("Full screen", "Fill the whole screen", () => {
     if (document.fullscreenElement) void document.exitFullscreen();
     else void root.requestFullscreen().catch(() => {});
@@ -77,7 +81,7 @@ export function mountPresentation(store, live, start) {
 
   /**
    * The largest scale at which the figure fits the window. If none does, lower charts and then smaller pictures, for the text
-   * must be read from the last row; and if that is not enough, the figure scrolls.
+   * must be read from the last row; and if that is not enough, the figure scrolls, as low as it got.
    */
   const fit = () => {
     const figure = current();
@@ -85,12 +89,17 @@ export function mountPresentation(store, live, start) {
     const phone = innerWidth < NARROW;
     const base = phone ? 1 : innerWidth / SLIDE_WIDTH;
     root.style.setProperty("--present-base", String(base));
-    const room = innerHeight - bar.getBoundingClientRect().bottom;
+    root.style.setProperty("--present-bar", String(phone ? 1 : Math.max(BAR, base)));
+    const room = innerHeight - bar.getBoundingClientRect().height;
+    let lowest = { height: Infinity, width: 100 };
     /** @param {number} scale @param {number} width */
     const tried = (scale, width) => {
       root.style.setProperty("--present-zoom", String(scale * base));
       root.style.setProperty("--present-width", `${width}%`);
-      return figure.getBoundingClientRect().height <= room;
+      const { height } = figure.getBoundingClientRect();
+      // Of equals the first: the widest.
+      if (height < lowest.height) lowest = { height, width };
+      return height <= room;
     };
     if (phone) return tried(1, 100);
     /** @param {number} height */
@@ -103,7 +112,7 @@ export function mountPresentation(store, live, start) {
       FACTORS.some((factor) => tried(factor, 100)) ||
       HEIGHTS.some(lower) ||
       WIDTHS.some((width) => tried(1, width)) ||
-      lower(1)
+      tried(1, lowest.width)
     );
   };
 
@@ -111,6 +120,7 @@ export function mountPresentation(store, live, start) {
   let shown;
   const update = () => {
     const figure = current();
+    showCaption(false);
     if (figure) {
       const all = figures();
       const at = all.indexOf(figure);
@@ -119,7 +129,7 @@ export function mountPresentation(store, live, start) {
       next.disabled = at === all.length - 1;
       scrollTo({ top: 0, behavior: "instant" });
       fit();
-      live.announce(place.textContent);
+      live.announce(`${place.textContent}. ${figure.dataset.message ?? ""}`);
     } else if (shown) {
       scaleCharts(1);
       if (document.fullscreenElement) void document.exitFullscreen();
@@ -145,7 +155,8 @@ export function mountPresentation(store, live, start) {
   addEventListener("keydown", (event) => {
     const { key, target, altKey, ctrlKey, metaKey, defaultPrevented } = event;
     if (!current() || altKey || ctrlKey || metaKey) return;
-    if (key === "Escape" && !defaultPrevented && !document.querySelector(":popover-open")) return show(undefined);
+    if (key === "Escape" && !defaultPrevented && !document.querySelector(":popover-open"))
+      return isCaptionOpen() ? showCaption(false) : show(undefined);
     const own = target instanceof Element && target.closest(OWN_KEYS);
     if (!(key in BY) || own || defaultPrevented) return;
     event.preventDefault();
