@@ -55,7 +55,6 @@ impl Engine {
 
     /// Measures how fast it multiplies matrices, in 10⁹ operations per second.
     #[wasm_bindgen(unchecked_return_type = "Promise<number>")]
-    #[must_use]
     pub fn rate(&self) -> Promise {
         // The engine may be closed meanwhile.
         let engine = self.inner.clone();
