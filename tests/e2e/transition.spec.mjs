@@ -221,13 +221,22 @@ for (const { viewport, last } of [
 siteTest("a point of Figure II.1 is chosen by click and by key", { webgpu: [false] }, async (page) => {
   await page.goto(siteUrl);
   await readyTransition(page);
+  // Pictures are fetched when they are drawn, after the numbers.
+  await until("the samples are drawn", () =>
+    page.locator('#transition canvas[data-samples="trained"]').evaluate((canvas) => {
+      if (!(canvas instanceof HTMLCanvasElement)) return false;
+      const { data = [] } = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height) ?? {};
+      return data.some((value) => value > 0);
+    }),
+  );
+  const few = await pixels(page, "transition", "trained");
   await sizeSlider(page, "transition").press("End");
   await page.waitForFunction(() => document.querySelector('[data-live="transition.n"]')?.textContent !== "64");
   const most = await live(page, "transition.n");
-  const many = await pixels(page, "transition", "trained");
+  await until("other samples are drawn", async () => (await pixels(page, "transition", "trained")) !== few);
   await clickChart(page, "gl", 0);
   await page.waitForFunction(() => document.querySelector('[data-live="transition.n"]')?.textContent === "64");
-  await until("other samples are drawn", async () => (await pixels(page, "transition", "trained")) !== many);
+  await until("the first samples are back", async () => (await pixels(page, "transition", "trained")) === few);
   await clickChart(page, "memorized", 1);
   await page.waitForFunction((n) => document.querySelector('[data-live="transition.n"]')?.textContent === n, most);
 
