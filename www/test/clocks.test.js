@@ -15,7 +15,8 @@ import {
   trainings,
   unmeasuredSentence,
 } from "../src/reports/clocks.js";
-import { powerLaw, signed } from "../src/reports/power-law.js";
+import { powerLaw } from "../src/reports/power-law.js";
+import { signed } from "../src/ui/format.js";
 
 /** @import { ClocksCourse } from "../pkg/hidden_gaussian.js" */
 

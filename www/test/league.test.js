@@ -14,13 +14,13 @@ import {
   settingAt,
   shareCell,
   shareText,
-  signedText,
   standingOf,
   unexplained,
   valuesIn,
   windowsSentence,
   winsOf,
 } from "../src/reports/league.js";
+import { signed } from "../src/ui/format.js";
 
 /** @import { LeagueReport, Theory } from "../src/reports/league.js" */
 
@@ -86,7 +86,7 @@ test("what is left unexplained may be more than everything", () => {
 });
 
 test("negative numbers have a minus, and zero has none", () => {
-  assert.deepEqual([-0.26, -0.001, 0.001, 0.5].map(signedText), ["−0.26", "0.00", "0.00", "0.50"]);
+  assert.deepEqual([-0.26, -0.001, 0.001, 0.5].map(signed), ["−0.26", "0.00", "0.00", "0.50"]);
 });
 
 test("a sentence says which theory leads, at the noise levels that there are", () => {

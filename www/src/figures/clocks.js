@@ -17,11 +17,11 @@ import {
 } from "../reports/clocks.js";
 import { divergence } from "../reports/divergence.js";
 import { distinct } from "../reports/nearest.js";
-import { exponentText, signed } from "../reports/power-law.js";
+import { exponentText } from "../reports/power-law.js";
 import { chart } from "../ui/chart.js";
 import { textScale } from "../ui/chart-scale.js";
 import { element } from "../ui/dom.js";
-import { count, fixed, noted, percent, range, significant } from "../ui/format.js";
+import { count, fixed, noted, percent, range, signed, significant } from "../ui/format.js";
 import { axisName, blend, HALO, powersAxis, title } from "../ui/marks.js";
 import { claimIfTested, overTrainingFigure, showSentence } from "./over-training.js";
 

@@ -13,7 +13,6 @@ import {
   settingAt,
   shareCell,
   shareText,
-  signedText,
   standingOf,
   unexplained,
   valuesIn,
@@ -23,7 +22,7 @@ import {
 import { provenance } from "../reports/provenance.js";
 import { chart, onAxis } from "../ui/chart.js";
 import { element, make } from "../ui/dom.js";
-import { count, fixed, percent, significant } from "../ui/format.js";
+import { count, fixed, percent, signed, significant } from "../ui/format.js";
 import { decodeImages, drawRow } from "../ui/images.js";
 import { labelPlaces } from "../ui/labels.js";
 import { axisName, HALO, markedLine, NOISE_AXIS, title } from "../ui/marks.js";
@@ -193,7 +192,7 @@ function symbolParts(symbol) {
 }
 
 /** @param {Estimate} estimate */
-const withError = ({ mean, standardError }) => `${signedText(mean)} ± ${fixed(standardError)}`;
+const withError = ({ mean, standardError }) => `${signed(mean)} ± ${fixed(standardError)}`;
 
 /** @param {HTMLElement} root */
 function missedChart(root) {

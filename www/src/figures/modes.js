@@ -13,10 +13,9 @@ import {
   symbolsText,
   unfinishedSentence,
 } from "../reports/modes.js";
-import { signed } from "../reports/power-law.js";
 import { chart } from "../ui/chart.js";
 import { element } from "../ui/dom.js";
-import { count, significant } from "../ui/format.js";
+import { count, signed, significant } from "../ui/format.js";
 import { labelPlaces } from "../ui/labels.js";
 import { axisName, blend, HALO, powersAxis, title } from "../ui/marks.js";
 import { claimIfTested, hasCurves, overTrainingFigure, showSentence } from "./over-training.js";

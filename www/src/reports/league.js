@@ -107,12 +107,6 @@ export function reachText(reach, other) {
   return `${percent(Math.abs(more))} ${more > 0 ? "farther" : "less far"} than`;
 }
 
-/** A number that may be negative, with a minus that is one; nothing is not negative. @param {number} value */
-export function signedText(value) {
-  const text = fixed(value);
-  return text.replace("-", Number(text) === 0 ? "" : "−");
-}
-
 /** How many numbers an image has. @param {Pick<Shape, "width" | "height" | "channels">} shape */
 export const valuesIn = ({ width, height, channels }) => width * height * channels;
 

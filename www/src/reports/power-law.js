@@ -1,8 +1,7 @@
 /**
- * Power laws y ∝ xᵃ, fitted and resampled as the library does (`src/experiment/power_law.rs`), so that numbers agree. Only the
- * page does without a law through two points.
+ * Power laws y ∝ xᵃ, fitted and resampled as the library does (`src/experiment/power_law.rs`), so that numbers agree.
  */
-import { fixed } from "../ui/format.js";
+import { signed } from "../ui/format.js";
 
 /**
  * @typedef {{x: number, y: number, draws?: readonly (number | null)[]}} Measured `draws`: y in each resample of what it was
@@ -36,9 +35,6 @@ export function powerLaw(points) {
   const [low, high] = middle(exponents) ?? [fit.slope, fit.slope];
   return { exponent: fit.slope, low, high, scale: Math.exp(fit.intercept), count: points.length };
 }
-
-/** A number in a sentence, with a minus that is one. @param {number} value */
-export const signed = (value) => fixed(value).replace("-", "−");
 
 /** An exponent with its interval. @param {Pick<PowerLaw, "exponent" | "low" | "high"> | undefined} law */
 export const exponentText = (law) =>

@@ -19,6 +19,12 @@ export function significant(value, digits = 3) {
 /** A number with so many decimals. @param {number} value @param {number} [decimals] */
 export const fixed = (value, decimals = 2) => (Number.isFinite(value) ? value.toFixed(decimals) : "–");
 
+/** A number that may be negative, with a minus that is one; nothing is not negative. @param {number} value */
+export function signed(value) {
+  const text = fixed(value);
+  return text.replace("-", Number(text) === 0 ? "" : "−");
+}
+
 /** A fraction as percent, on one line; never rounds a rest away. @param {number} fraction */
 export function percent(fraction) {
   if (!Number.isFinite(fraction)) return "–";
